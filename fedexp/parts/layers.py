@@ -69,6 +69,23 @@ class AddChannel(nn.Module):
         return x.unsqueeze(1)
 
 
+class Residual(nn.Module):
+    """The sum of two branches, `body(x) + shortcut(x)`; without a shortcut `body(x) + x`.
+
+    He, Zhang, Ren, Sun, "Deep residual learning for image recognition", CVPR 2016, arXiv:1512.03385. Networks that
+    consist of such sums and of other known layers are trained as fast as chains of layers.
+    """
+
+    def __init__(self, body: nn.Module, shortcut: nn.Module | None = None) -> None:
+        super().__init__()
+        self.body = body
+        self.shortcut = nn.Identity() if shortcut is None else shortcut
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The sum for `x [B, ...]`; both branches must give the same shape."""
+        return self.body(x) + self.shortcut(x)
+
+
 class LSTM(nn.LSTM):
     """PyTorch's LSTM; inside torch.func (stacked training, gradients of single examples) its steps are written out.
 

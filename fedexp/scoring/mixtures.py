@@ -10,7 +10,7 @@ from torch import nn
 from fedexp.core.values import Layout
 from fedexp.parts.loss.contract import Loss
 from fedexp.scoring.first_layer import FirstLayerCache
-from fedexp.scoring.side_by_side import BatchedEvaluator, SequentialEvaluator
+from fedexp.scoring.side_by_side import BatchedEvaluator, make_evaluator
 from fedexp.training.client.examples import Examples
 from fedexp.training.workers.pool import MIXTURES, Work
 
@@ -23,18 +23,15 @@ FLOATS = 2**24  # activations of one pass on a CPU
 class MixtureScorer:
     """Divides the evaluation of mixtures into jobs that any idle worker can take."""
 
-    def __init__(self, network: nn.Module, layout: Layout, floats: int, device: torch.device, loss: Loss) -> None:
-        self.evaluator = (
-            BatchedEvaluator(network, layout)
-            if BatchedEvaluator.fits(network)
-            else SequentialEvaluator(network, layout)
-        )
+    def __init__(self, network: nn.Module, layout: Layout, floats: int, examples: Examples, loss: Loss) -> None:
+        """`floats` are the activations of one of the `examples`, which are like those that will be evaluated."""
+        self.evaluator = make_evaluator(network, layout, tuple(examples.inputs(slice(0, 1)).shape[1:]))
         self.first_layer = (
             FirstLayerCache(self.evaluator)
             if isinstance(self.evaluator, BatchedEvaluator) and self.evaluator.linear_first
             else None
         )
-        spacious = device.type == "cuda"
+        spacious = examples.x.device.type == "cuda"
         self.models_per_pass = 128 if self.first_layer or spacious else MODELS_PER_PASS
         self.mixtures_per_pass = 1024 if spacious else MIXTURES_PER_PASS
         self.budget = 2**28 if spacious else FLOATS

@@ -12,28 +12,15 @@ convolution this does not pay (mixing takes 11 us an image, convolving 5 us).
 Legend: G rows, R mixtures, M models mixed, B examples, K classes, D entries of a row.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import torch
 from torch import nn
 from torch.func import functional_call
-from torch.nn import functional as F
 
 from fedexp.core.values import Layout
-from fedexp.parts.layers import AddChannel, BatchNorm
-from fedexp.scoring.pooling import is_2x2_pool, max_pool_2x2
-from fedexp.training.layers.sequential import layer_chain
-
-Entries = dict[str, torch.Tensor]  # weights and buffers of one layer, each [G, *shape]
-
-
-@dataclass(frozen=True)
-class Activations:
-    """The values between two layers: `shared [B, ...]`, `channels [B, G * C, ...]` or `stacked [G, B, F]`."""
-
-    x: torch.Tensor
-    form: str = "shared"
+from fedexp.training.layers.kind import Activations, Entries, Evaluator, PlannedLayer, Shape
+from fedexp.training.layers.registry import plan_chain
 
 
 def mix_models(mix: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
@@ -44,17 +31,11 @@ def mix_models(mix: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
 class BatchedEvaluator:
     """Evaluates mixtures of rows of one network together, in eval mode and without gradients."""
 
-    def __init__(self, network: nn.Module, layout: Layout) -> None:
-        self.layout = layout
-        self.layers = layer_chain(network.eval()) or []
-        self.first = next(position for position, (_, layer) in enumerate(self.layers) if _has_entries(layer))
-        self.linear_first = isinstance(self.layers[self.first][1], nn.Linear)
-
-    @staticmethod
-    def fits(network: nn.Module) -> bool:
-        """Whether the network is a chain of layers that can be evaluated side by side."""
-        chain = layer_chain(network)
-        return chain is not None and all(type(layer) in LAYERS and is_standard(layer) for _, layer in chain)
+    def __init__(self, plan: Sequence[PlannedLayer], evaluators: Sequence[Evaluator], layout: Layout) -> None:
+        """`plan` and `evaluators` are the network's layers, in eval mode, and what evaluates them."""
+        self.plan, self.evaluators, self.layout = plan, evaluators, layout
+        self.first = next(position for position, planned in enumerate(plan) if _has_entries(planned.layer))
+        self.linear_first = isinstance(plan[self.first].layer, nn.Linear)
 
     def logits(self, mix: torch.Tensor | None, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """Logits `[R, B, K]` of the models `mix [R, M] @ rows [M, D]`, or of each row, on the same `x [B, *shape]`."""
@@ -83,14 +64,15 @@ class BatchedEvaluator:
 
     def entries(self, which: slice, mix: torch.Tensor | None, rows: torch.Tensor) -> list[Entries]:
         """The entries of these layers, of every row of `rows [M, D]` or of every mixture by `mix [R, M]`."""
-        per_layer = [self._entries(rows, name) for name, _ in self.layers[which]]
+        per_layer = [self._entries(rows, planned.name) for planned in self.plan[which]]
         if mix is None:
             return per_layer
         return [{name: mix_models(mix, entry) for name, entry in layer.items()} for layer in per_layer]
 
     def _forward(self, which: slice, entries: list[Entries], flow: Activations, models: int) -> torch.Tensor:
-        for (_, layer), layer_entries in zip(self.layers[which], entries, strict=True):
-            flow = LAYERS[type(layer)](layer, layer_entries, flow, models)
+        steps = zip(self.evaluators[which], self.plan[which], entries, strict=True)
+        for evaluate, planned, layer_entries in steps:
+            flow = evaluate(planned.layer, layer_entries, flow, models)
         return flow.x
 
     def _entries(self, rows: torch.Tensor, layer: str) -> Entries:
@@ -114,16 +96,16 @@ class SequentialEvaluator:
         return torch.stack([functional_call(self.network, model, (x,)) for model in models])
 
 
-def is_standard(layer: nn.Module) -> bool:
-    """Whether a known layer has no unusual options: a bias, zero padding, no stride, dilation or groups."""
-    if isinstance(layer, nn.Linear):
-        return layer.bias is not None
-    if isinstance(layer, nn.Conv1d | nn.Conv2d):
-        odd = {*layer.stride, *layer.dilation, layer.groups} != {1} or layer.padding_mode != "zeros"
-        return layer.bias is not None and not odd and not isinstance(layer.padding, str)
-    if isinstance(layer, BatchNorm | nn.GroupNorm):
-        return layer.affine
-    return True
+def make_evaluator(network: nn.Module, layout: Layout, shape: Shape) -> BatchedEvaluator | SequentialEvaluator:
+    """Returns the evaluator of a network for examples of this shape: side by side if all of its layers can be."""
+    plan = plan_chain(network.eval(), shape) or []
+    evaluators = [planned.kind.evaluator(planned.layer) for planned in plan]
+    supported = [evaluate for evaluate in evaluators if evaluate is not None]
+    return (
+        BatchedEvaluator(plan, supported, layout)
+        if plan and len(supported) == len(plan)
+        else SequentialEvaluator(network, layout)
+    )
 
 
 def _belongs_to(entry: str, layer: str) -> bool:
@@ -132,74 +114,3 @@ def _belongs_to(entry: str, layer: str) -> bool:
 
 def _has_entries(layer: nn.Module) -> bool:
     return next(layer.parameters(), None) is not None
-
-
-def linear(_layer: nn.Module, entries: Entries, flow: Activations, rows: int) -> Activations:
-    """A linear layer: one product where the inputs are shared, a batched one where each row has its own."""
-    weight, bias = entries["weight"], entries["bias"]
-    if flow.form == "shared":
-        outputs = F.linear(flow.x, weight.flatten(0, 1), bias.flatten())
-        return Activations(outputs.view(len(flow.x), rows, -1).movedim(1, 0), "stacked")
-    return Activations(torch.baddbmm(bias[:, None], flow.x, weight.mT), "stacked")
-
-
-def convolution(layer: nn.Module, entries: Entries, flow: Activations, rows: int) -> Activations:
-    """A convolution; if the inputs are not shared, with one group of channels for each row."""
-    assert isinstance(layer, nn.Conv1d | nn.Conv2d)
-    assert not isinstance(layer.padding, str)
-    weight, bias = entries["weight"].flatten(0, 1), entries["bias"].flatten()
-    groups = 1 if flow.form == "shared" else rows
-    if isinstance(layer, nn.Conv1d):
-        return Activations(F.conv1d(flow.x, weight, bias, padding=layer.padding, groups=groups), "channels")
-    weight = weight.contiguous(memory_format=torch.channels_last)
-    return Activations(F.conv2d(flow.x, weight, bias, padding=layer.padding, groups=groups), "channels")
-
-
-def normalisation(layer: nn.Module, entries: Entries, flow: Activations, _rows: int) -> Activations:
-    """BatchNorm with its running statistics."""
-    assert isinstance(layer, BatchNorm)
-    flat = {name: values.flatten() for name, values in entries.items()}
-    mean, var = flat["running_mean"], flat["running_var"]
-    return Activations(F.batch_norm(flow.x, mean, var, flat["weight"], flat["bias"], eps=layer.eps), flow.form)
-
-
-def group_normalisation(layer: nn.Module, entries: Entries, flow: Activations, rows: int) -> Activations:
-    """GroupNorm: the channels of a row lie side by side, so no group reaches into another row."""
-    assert isinstance(layer, nn.GroupNorm)
-    weight, bias = entries["weight"].flatten(), entries["bias"].flatten()
-    return Activations(F.group_norm(flow.x, rows * layer.num_groups, weight, bias, eps=layer.eps), flow.form)
-
-
-def flatten(_layer: nn.Module, _entries: Entries, flow: Activations, rows: int) -> Activations:
-    """Each example's values in one dimension, for each row if the rows' values differ."""
-    if flow.form != "channels":
-        return Activations(flow.x.flatten(1 if flow.form == "shared" else 2), flow.form)
-    return Activations(flow.x.reshape(len(flow.x), rows, -1).movedim(1, 0), "stacked")
-
-
-def pooling(layer: nn.Module, entries: Entries, flow: Activations, rows: int) -> Activations:
-    """Max pooling, of 2 x 2 pixels by `max_pool_2x2`."""
-    if not is_2x2_pool(layer):
-        return apply_as_is(layer, entries, flow, rows)
-    return Activations(max_pool_2x2(flow.x), flow.form)
-
-
-def apply_as_is(layer: nn.Module, _entries: Entries, flow: Activations, _rows: int) -> Activations:
-    """Applies a layer without entries that treats each channel separately; dropout does nothing in eval mode."""
-    return Activations(layer(flow.x), flow.form)
-
-
-LAYERS: dict[type[nn.Module], Callable[[nn.Module, Entries, Activations, int], Activations]] = {
-    nn.Linear: linear,
-    nn.Conv1d: convolution,
-    nn.Conv2d: convolution,
-    BatchNorm: normalisation,
-    nn.GroupNorm: group_normalisation,
-    nn.Flatten: flatten,
-    nn.ReLU: apply_as_is,
-    nn.MaxPool1d: apply_as_is,
-    nn.MaxPool2d: pooling,
-    nn.Dropout: apply_as_is,
-    nn.Dropout2d: apply_as_is,
-    AddChannel: apply_as_is,
-}

@@ -170,7 +170,7 @@ def assemble_world(  # noqa: PLR0913
         network=network,
         trainer=choice.make_trainer(spec),
         scorer=Scorer(network(), layout, exp.engine.evaluation_batch_size(floats), device, exp.loss, metric_set),
-        mixture_scorer=MixtureScorer(network(), layout, floats, device, exp.loss),
+        mixture_scorer=MixtureScorer(network(), layout, floats, ready.test, exp.loss),
         pool=pool,
     )
 

@@ -7,18 +7,18 @@ import pytest
 import torch
 from networks import published
 from torch import nn
+from training.chain_networks import CHAINS
 from worlds import world_of
 
 from fedexp.core.values import Layout
 from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.loss.cross_entropy import CrossEntropy
+from fedexp.parts.layers import AddChannel
 from fedexp.parts.model.char_lstm import CharLSTM
 from fedexp.parts.model.complex_cnn import ComplexCNN
 from fedexp.parts.model.har_cnn import HARCNN
 from fedexp.parts.model.keras_cnn import KerasCNN
 from fedexp.parts.model.mlp import MLP
-from fedexp.scoring.mixtures import MixtureScorer
-from fedexp.scoring.side_by_side import LAYERS, BatchedEvaluator, SequentialEvaluator, mix_models
+from fedexp.scoring.side_by_side import BatchedEvaluator, SequentialEvaluator, make_evaluator, mix_models
 from fedexp.simulation import context
 
 MODELS = [
@@ -35,6 +35,14 @@ MODELS = [
     (published("two_conv_dropout"), (1, 16, 16)),
     (published("pfl_cnn"), (1, 8, 8)),
 ]
+NETWORKS = {
+    **CHAINS,
+    "a norm first": (lambda: nn.Sequential(nn.GroupNorm(1, 2), nn.Conv2d(2, 3, 2), nn.Flatten()), (2, 3, 3)),
+    "features as a signal": (
+        lambda: nn.Sequential(nn.Linear(5, 6), AddChannel(), nn.Conv1d(1, 2, 3), nn.Flatten()),
+        (5,),
+    ),
+}
 ALONE = [(published("opacus_cnn"), Facts((1, 14, 14), 4, 9)), (CharLSTM(hidden=5), Facts((5,), 4, 9, vocabulary=7))]
 
 
@@ -54,29 +62,41 @@ def test_mixtures_by_hand():
 @pytest.mark.parametrize("count", [2, 7])
 def test_side_by_side_equals_one_by_one(model, shape, count: int):
     network = model.network(Facts(shape, 4, 9)).double()
-    assert BatchedEvaluator.fits(network)
     layout = Layout.of(network)
+    evaluator = make_evaluator(network, layout, shape)
+    assert isinstance(evaluator, BatchedEvaluator)
     rows, x = rows_of(layout, 3), torch.randn((6, *shape), dtype=torch.float64)
     mix = torch.rand((count, 3), dtype=torch.float64)
     mix /= mix.sum(dim=1, keepdim=True)
-    alone = BatchedEvaluator(network, layout).logits(None, rows, x)
+    alone = evaluator.logits(None, rows, x)
     torch.testing.assert_close(alone, SequentialEvaluator(network, layout).logits(None, rows, x), rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(alone, SequentialEvaluator(network, layout).logits(torch.eye(3).double(), rows, x))
-    together = BatchedEvaluator(network, layout).logits(mix, rows, x)
+    together = evaluator.logits(mix, rows, x)
     torch.testing.assert_close(
         together, SequentialEvaluator(network, layout).logits(mix, rows, x), rtol=1e-9, atol=1e-9
     )
     assert together.shape == (count, 6, 4)
 
 
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_chain_is_evaluated_as_it_is_one_by_one(name: str):
+    make, shape = NETWORKS[name]
+    network = make().double().eval()
+    layout, x = Layout.of(network), torch.randn((6, *shape), dtype=torch.float64)
+    rows = rows_of(layout, 3)
+    logits = make_evaluator(network, layout, shape).logits(None, rows, x)
+    torch.testing.assert_close(logits, SequentialEvaluator(network, layout).logits(None, rows, x), rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize(("model", "facts"), ALONE, ids=["strided", "lstm"])
 def test_what_is_no_chain_of_known_layers_is_mixed_one_by_one(model, facts: Facts):
     network = model.network(facts).double().eval()
-    assert not BatchedEvaluator.fits(network)
     layout = Layout.of(network)
     rows, mix = rows_of(layout, 3), torch.tensor([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]], dtype=torch.float64)
     x = torch.arange(20).view(4, 5) % 7 if facts.vocabulary else torch.randn(4, *facts.shape, dtype=torch.float64)
-    found = MixtureScorer(network, layout, 1000, torch.device("cpu"), CrossEntropy()).evaluator.logits(mix, rows, x)
+    evaluator = make_evaluator(network, layout, tuple(x.shape[1:]))
+    assert isinstance(evaluator, SequentialEvaluator)
+    found = evaluator.logits(mix, rows, x)
     for one, logits in zip(mix, found, strict=True):
         alone = copy.deepcopy(network)
         alone.load_state_dict(layout.views(one @ rows))
@@ -88,7 +108,8 @@ def test_the_first_layer_of_mixtures_is_the_mixture_of_first_layers(model, shape
     network = model.network(Facts(shape, 4, 9)).double()
     layout = Layout.of(network)
     rows, x, mix = rows_of(layout, 3), torch.randn((6, *shape), dtype=torch.float64), torch.rand((5, 3)).double()
-    way = BatchedEvaluator(network, layout)
+    way = make_evaluator(network, layout, shape)
+    assert isinstance(way, BatchedEvaluator)
     given = way.first_layer(rows, x)
     assert given.shape[:2] == (3, 6)
     found = way.later_logits(way.later_entries(mix, rows), mix, given)
@@ -128,20 +149,30 @@ def test_places_of_the_validation_data_are_the_same_all_run_long(tiny):
 
 
 @pytest.mark.parametrize(
-    "layer",
+    ("layer", "shape"),
     [
-        nn.Conv2d(1, 2, 3, padding=1, padding_mode="circular"),
-        nn.Conv2d(1, 2, 3, stride=2),
-        nn.Conv2d(1, 2, 3, dilation=2),
-        nn.Conv2d(1, 2, 3, bias=False),
-        nn.Conv2d(1, 2, 3, padding="same"),
-        nn.Conv1d(2, 2, 3, groups=2),
-        nn.Linear(3, 2, bias=False),
-        nn.GroupNorm(1, 2, affine=False),
+        (nn.Conv2d(1, 2, 3, padding=1, padding_mode="circular"), (1, 4, 4)),
+        (nn.Conv2d(1, 2, 3, stride=2), (1, 4, 4)),
+        (nn.Conv2d(1, 2, 3, dilation=2), (1, 5, 5)),
+        (nn.Conv2d(1, 2, 3, bias=False), (1, 4, 4)),
+        (nn.Conv2d(1, 2, 3, padding="same"), (1, 4, 4)),
+        (nn.Conv1d(2, 2, 3, groups=2), (2, 4)),
+        (nn.Linear(3, 2, bias=False), (3,)),
+        (nn.GroupNorm(1, 2, affine=False), (2, 4)),
+        (nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(2)), (1, 4, 4)),
+        (nn.Linear(3, 2), (4, 3)),
+        (nn.Sequential(nn.Linear(6, 4), nn.GroupNorm(1, 4)), (6,)),
+        (nn.Sequential(nn.Linear(2, 2), nn.Tanh()), (2,)),
     ],
 )
-def test_an_odd_layer_of_a_known_type_is_taken_one_by_one(layer: nn.Module):
-    assert not BatchedEvaluator.fits(nn.Sequential(layer))
+def test_an_odd_layer_or_an_unknown_one_is_taken_one_by_one(layer: nn.Module, shape: tuple[int, ...]):
+    network = nn.Sequential(layer, nn.Flatten())
+    layout, x = Layout.of(network), torch.randn(3, *shape)
+    rows = torch.randn(2, layout.size)
+    evaluator = make_evaluator(network, layout, shape)
+    assert isinstance(evaluator, SequentialEvaluator)
+    for row, logits in zip(rows, evaluator.logits(None, rows, x), strict=True):
+        torch.testing.assert_close(logits, torch.func.functional_call(network, layout.views(row), (x,)))
 
 
 @pytest.mark.parametrize(
@@ -152,14 +183,9 @@ def test_pooling_side_by_side_is_pooling(pool: nn.MaxPool2d):
     layout, x = Layout.of(network), torch.randn(3, 1, 8, 6)
     rows = torch.randn(2, layout.size)
     torch.testing.assert_close(
-        BatchedEvaluator(network, layout).logits(None, rows, x),
+        make_evaluator(network, layout, (1, 8, 6)).logits(None, rows, x),
         SequentialEvaluator(network, layout).logits(None, rows, x),
     )
-
-
-def test_an_unknown_layer_is_taken_one_by_one():
-    assert not BatchedEvaluator.fits(nn.Sequential(nn.Linear(2, 2), nn.Tanh()))
-    assert nn.Tanh not in LAYERS
 
 
 def test_losses_of_mixtures_and_of_clients_equal_plain_evaluation(tiny):
@@ -195,8 +221,9 @@ def test_a_layer_that_is_called_twice_is_called_twice_side_by_side():
     network = nn.Sequential(nn.Linear(3, 5), relu, nn.Sequential(nn.Linear(5, 5), relu), nn.Linear(5, 2))
     layout = Layout.of(network)
     rows = torch.randn(2, layout.size)
-    assert BatchedEvaluator.fits(network)
+    evaluator = make_evaluator(network, layout, (3,))
+    assert isinstance(evaluator, BatchedEvaluator)
     torch.testing.assert_close(
-        BatchedEvaluator(network, layout).logits(None, rows, x),
+        evaluator.logits(None, rows, x),
         SequentialEvaluator(network, layout).logits(None, rows, x),
     )

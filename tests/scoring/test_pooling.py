@@ -5,7 +5,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fedexp.scoring.pooling import is_2x2_pool, max_pool_2x2, with_fast_pooling
+from fedexp.scoring.pooling import with_fast_pooling
+from fedexp.training.layers.kinds.pooling import is_2x2_pool, max_pool_2x2
 
 
 def test_the_largest_of_every_four_by_hand():

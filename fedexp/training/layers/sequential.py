@@ -28,14 +28,15 @@ def layer_chain(network: nn.Module, *, allow_bf16: bool = False) -> list[NamedLa
     entries = [entry for _, entry in network.named_parameters(remove_duplicate=False)]
     if len(set(map(id, entries))) < len(entries) or any(entry._backward_hooks for entry in entries):
         return None
-    return list(_flatten_sequential("", network))
+    return list(flatten_sequential("", network))
 
 
-def _flatten_sequential(name: str, layer: nn.Module) -> Iterator[NamedLayer]:
+def flatten_sequential(name: str, layer: nn.Module) -> Iterator[NamedLayer]:
+    """Yields the layers inside a `Sequential` of this name in order, and what is none as it is."""
     is_unchanged = all(getattr(type(layer), name, None) is getattr(nn.Sequential, name) for name in SEQUENTIAL_METHODS)
     if not isinstance(layer, nn.Sequential) or not is_unchanged:
         yield name, layer
         return
     for child_name, child in layer._modules.items():  # named_children would leave out the second turn of a layer
         assert child is not None
-        yield from _flatten_sequential(f"{name}.{child_name}" if name else child_name, child)
+        yield from flatten_sequential(f"{name}.{child_name}" if name else child_name, child)

@@ -3,7 +3,7 @@
 g_bar = g / max(1, ||g||_2 / C) over all parameters of the model together; (sum g_bar + N(0, sigma^2 C^2 I)) / B with
 the nominal B, however many examples a batch holds (Abadi et al. 2016, algorithm 1). A gradient of norm zero stays zero.
 
-Layers that `layer_gradients` knows are clipped from their inputs and the gradients at their outputs, which costs
+Layers of a kind that has a rule for it are clipped from their inputs and the gradients at their outputs, which costs
 little more than a plain step; a network with any other layer, or with entries that are used in several places (tied
 weights, layers that are called twice), is differentiated example by example by torch.func.
 Legend: B examples, P trainable entries, D entries of a row, R rows.
@@ -20,8 +20,9 @@ from torch.func import grad, grad_and_value, vmap
 from fedexp.core.values import Layout
 from fedexp.training.client.objective import Losses
 from fedexp.training.client.parameter_views import FunctionalNetwork
+from fedexp.training.layers.example_gradients import LayerGradients, MaterialisedGradients
+from fedexp.training.layers.registry import kind_of
 from fedexp.training.per_example.activation_tape import ActivationTape
-from fedexp.training.per_example.layer_gradients import LayerGradients, MaterialisedGradients, gradient_rule
 
 Tensors = tuple[torch.Tensor, ...]
 
@@ -33,7 +34,8 @@ class ClippedGradientSum:
         """`example [1, ...]` is one input, used to measure the layers' output shapes."""
         self.network, self.layout, self.clip, self.losses = network, layout, clip, losses
         self.functional_network, self.tape = FunctionalNetwork(network), ActivationTape(network, example)
-        self.rules = [gradient_rule(layer) for layer in self.tape.layers]
+        kinds = [kind_of(layer) for layer in self.tape.layers]
+        self.rules = [kind and kind.gradient_rule(layer) for kind, layer in zip(kinds, self.tape.layers, strict=True)]
         self.uses_tape = self.tape.is_complete and all(rule is not None for rule in self.rules)
 
     @property

@@ -22,7 +22,7 @@ class GraphInputs:
     def __init__(
         self, examples: Examples, augmenter: BatchAugmenter, batched_pass: BatchedPass, memory_mb: float
     ) -> None:
-        self.examples, self.augmenter, self.batched_pass = examples, augmenter, batched_pass
+        self.examples, self.augmenter, self.first_layer = examples, augmenter, batched_pass.layers[0]
         self.max_floats = memory_mb * 1e6 / 4 / MEMORY_DIVISOR
         self.input_buffers: torch.Tensor | None = None
         self.gathers_all_steps = False
@@ -31,17 +31,15 @@ class GraphInputs:
         """Allocates the buffers for so many steps, rows and examples."""
         floats = steps * rows * batch * self.examples.x[0].numel()
         self.gathers_all_steps = not self.examples.augment.draws and floats <= self.max_floats
-        if self.batched_pass.first_im2col is not None and self.gathers_all_steps and self.examples.images:
-            self.input_buffers = self.batched_pass.first_im2col.input_buffers(steps)
+        if self.gathers_all_steps and self.examples.images:
+            self.input_buffers = self.first_layer.input_buffers(steps)
 
     def of(self, steps: StepBatch) -> Iterator[torch.Tensor]:
         """Yields the inputs of every step, `[R, B, ...]`."""
         all_inputs = self.examples.channels_last(steps.examples, self.input_buffers) if self.gathers_all_steps else None
         for step in range(len(steps.examples)):
-            if self.input_buffers is not None and self.batched_pass.first_im2col is not None:
-                input_buffer = self.batched_pass.first_im2col.select_step(step)
-                assert input_buffer is not None
-                yield input_buffer
+            if self.input_buffers is not None:
+                yield self.first_layer.select_step(step)
             elif all_inputs is not None:
                 yield self._as_images(all_inputs[step])
             else:

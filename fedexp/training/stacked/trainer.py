@@ -68,7 +68,7 @@ class StackedTrainer:
         self.gradients = vmap(gradient, randomness="different")
         self.is_eager = examples.x.device.type != "cuda"
         self.plan = self._plan_layers()
-        self.activations += 0 if self.plan is None else self.plan.im2col_floats
+        self.activations += 0 if self.plan is None else self.plan.scratch_floats
         self.buckets = Buckets(examples, recipe, layout, self.plan, memory_mb)
         if not self.is_eager:
             self.buckets.graph_cache, self.buckets.keyed_random = CudaGraphCache(self._graph_steps), self.keyed_random

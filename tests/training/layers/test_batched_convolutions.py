@@ -4,8 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from fedexp.training.layers.batched_convolutions import IMPLEMENTATIONS, choose_implementation
-from fedexp.training.layers.convolution_form import ConvolutionSpec
+from fedexp.training.layers.kinds.convolution.batched import IMPLEMENTATIONS, choose_implementation
+from fedexp.training.layers.kinds.convolution.spec import ConvolutionSpec
+from fedexp.training.layers.layer_pass import BatchedContext
 
 ROWS, BATCH = 3, 4
 LAYERS = {
@@ -50,7 +51,7 @@ def test_every_way_is_the_convolution_of_each_row(way: str, name: str):
     wide = torch.zeros((ROWS, 7 + entries[0].numel()), dtype=torch.float64)  # rows that hold other entries, too
     held, found = (wide.clone()[:, 7:].view(entries.shape) for _ in range(2))
     held.copy_(entries)
-    ours = IMPLEMENTATIONS[way](form, held, found, BATCH, True)
+    ours = IMPLEMENTATIONS[way](form, BatchedContext(held, found, {}, BATCH, 2048.0, True, None))
     given, asked = torch.stack([images(x) for x in xs]).detach(), torch.stack([images(slope) for slope in slopes])
     grads = [x.grad for x in xs if x.grad is not None]
     for _ in range(2):  # nothing is left of the first pass

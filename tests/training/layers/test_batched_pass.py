@@ -18,9 +18,11 @@ from fedexp.parts.loss.cross_entropy import CrossEntropy
 from fedexp.training.client.keyed_random import KeyedRandom, keyed_random_for
 from fedexp.training.client.objective import Objective
 from fedexp.training.client.precision import in_bf16
-from fedexp.training.layers.batched_norms import MaskedBatchNorm
 from fedexp.training.layers.batched_pass import PassBuilder
 from fedexp.training.layers.batched_plan import plan_layers
+from fedexp.training.layers.kind import PlannedLayer
+from fedexp.training.layers.layer_pass import BatchedContext
+from fedexp.training.layers.registry import kind_of
 
 ROWS, BATCH = 3, 5
 SEEDS = torch.tensor([[3, 4, 5], [6, 7, 8]], dtype=torch.int32)
@@ -193,12 +195,16 @@ def test_a_row_without_examples_costs_nothing_and_moves_no_statistics():
         outputs, torch.zeros(2, 3, dtype=torch.int64), share
     )
     torch.testing.assert_close(costs, torch.tensor([2.0, 1.0]).log())
-    running = torch.zeros(2, 4), torch.ones(2, 4)
-    statistics = MaskedBatchNorm(BatchNorm(4), running)
-    statistics.share = share
-    statistics(torch.full((2, 3, 5, 5, 4), torch.inf), torch.ones(4), torch.zeros(4))
-    assert running[0][1].tolist() == [0.0] * 4
-    assert running[1][1].tolist() == [1.0] * 4
+    running, entries = {"running_mean": torch.zeros(2, 4), "running_var": torch.ones(2, 4)}, torch.ones(2, 2, 4)
+    kind, layer = kind_of(BatchNorm(4)), BatchNorm(4)
+    assert kind is not None
+    norm = kind.batched(
+        PlannedLayer("", layer, kind, (4, 5, 5)), BatchedContext(entries, entries.clone(), running, 3, 1.0, False, None)
+    )
+    norm.share = share
+    norm.forward(torch.full((2, 3, 5, 5, 4), torch.inf))
+    assert running["running_mean"][1].tolist() == [0.0] * 4
+    assert running["running_var"][1].tolist() == [1.0] * 4
 
 
 @pytest.mark.parametrize("name", LEFT)

@@ -17,7 +17,7 @@ from training.chain_networks import CHAINS
 from worlds import Tiny, first_round, world_of
 
 from fedexp.core.values import Layout
-from fedexp.parts.layers import AddChannel, BatchNorm
+from fedexp.parts.layers import AddChannel, BatchNorm, Residual
 from fedexp.training.client.keyed_random import KeyedRandom, keyed_random_for
 from fedexp.training.client.parameter_views import view_parameters
 from fedexp.training.client.precision import in_bf16
@@ -73,6 +73,11 @@ LEFT = {
     "padded by a word": (lambda: nn.Sequential(nn.Conv2d(1, 2, 3, padding="same")), (1, 4, 4)),
     "without entries": (lambda: nn.Sequential(nn.Conv2d(1, 2, 3), nn.GroupNorm(1, 2, affine=False)), (1, 4, 4)),
     "nothing to train": (lambda: nn.Sequential(nn.ReLU()), (3,)),
+    "a branch that writes to its input": (
+        lambda: nn.Sequential(nn.Linear(3, 3), Residual(nn.Sequential(nn.ReLU(inplace=True), nn.Linear(3, 3)))),
+        (3,),
+    ),
+    "another shape beside": (lambda: nn.Sequential(nn.Linear(3, 1), Residual(nn.Linear(1, 3))), (3,)),
     "flat otherwise": (lambda: nn.Sequential(nn.Flatten(2), nn.Conv1d(1, 2, 3)), (1, 4, 4)),
 }
 
@@ -96,7 +101,7 @@ def both(network: nn.Module, x: torch.Tensor) -> list[tuple[torch.Tensor, torch.
     grads = torch.autograd.grad(seen, list(network.parameters()), slope)
     found = [(seen.detach(), torch.cat([grad.reshape(-1) for grad in grads]), row.clone())]
     row.copy_(before)
-    way = manual_pass(network, layout.views(flat), x.dim(), draws.begin(SEEDS, STEP))
+    way = manual_pass(network, layout.views(flat), tuple(x.shape[1:]), draws.begin(SEEDS, STEP))
     assert way is not None
     with torch.no_grad():
         seen = way.forward(x)
@@ -187,7 +192,7 @@ def test_anything_else_is_left_to_autograd(name: str):
     make, shape = LEFT[name]
     network = make()
     layout = Layout.of(network)
-    assert manual_pass(network, layout.views(torch.zeros(layout.parameters)), len(shape) + 1, KeyedRandom()) is None
+    assert manual_pass(network, layout.views(torch.zeros(layout.parameters)), shape, KeyedRandom()) is None
 
 
 def test_a_linear_layer_by_hand():
@@ -195,7 +200,7 @@ def test_a_linear_layer_by_hand():
     network, flat = nn.Linear(2, 1), torch.zeros(3)
     layout = Layout.of(network)
     view_parameters(network, layout, torch.tensor([2.0, 3.0, 1.0]))
-    way = manual_pass(network, layout.views(flat), 2, None)
+    way = manual_pass(network, layout.views(flat), (2,), None)
     assert way is not None
     with torch.no_grad():
         assert way.forward(torch.tensor([[1.0, -1.0]])).tolist() == [[0.0]]

@@ -18,8 +18,10 @@ from fedexp.parts.model.complex_cnn import ComplexCNN
 from fedexp.parts.model.har_cnn import HARCNN
 from fedexp.parts.model.keras_cnn import KerasCNN
 from fedexp.parts.model.mlp import MLP
+from fedexp.training.layers.example_gradients import OuterProductGradients
+from fedexp.training.layers.kinds.linear import linear_gradients
+from fedexp.training.layers.registry import kind_of
 from fedexp.training.per_example.clipped_sum import ClippedGradientSum, Noise
-from fedexp.training.per_example.layer_gradients import OuterProductGradients, gradient_rule, linear_gradients
 
 pytestmark = pytest.mark.usefixtures("_narrow")
 cross_entropies = partial(F.cross_entropy, reduction="none")
@@ -250,8 +252,11 @@ def test_a_linear_layers_gradients_are_never_formed():
 
 
 def test_what_has_no_gradient_of_single_examples_is_not_known():
-    assert gradient_rule(nn.BatchNorm2d(3)) is None
-    assert gradient_rule(nn.Conv2d(2, 2, 3, padding="same")) is None
+    convolution = nn.Conv2d(2, 2, 3, padding="same")
+    kind = kind_of(convolution)
+    assert kind is not None
+    assert kind.gradient_rule(convolution) is None
+    assert kind_of(nn.BatchNorm2d(3)) is None
 
 
 def test_a_zero_gradient_stays_zero_and_an_empty_batch_is_nothing():

@@ -1,4 +1,4 @@
-"""Layers under autocast: products in bfloat16, with entries that are rounded at every step.
+"""Passes under autocast: products in bfloat16, with entries that are rounded at every step.
 
 All other layers compute in whatever they are given, and their own entries stay as they are. Legend: B batch.
 """
@@ -11,10 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from fedexp.training.layers.batched_layers import BatchedContext, BatchedLayer
-from fedexp.training.layers.manual_layers import LayerContext, ManualLayer
+from fedexp.training.layers.layer_pass import BatchedContext, LayerPass, ManualContext
 
-PRODUCTS = (nn.Linear, nn.Conv1d, nn.Conv2d)
 Tensors = list[torch.Tensor]
 
 
@@ -41,11 +39,11 @@ class Bfloat16Copies:
         return grad_input.to(self.input_dtype)
 
 
-class ManualBfloat16(ManualLayer):
+class ManualBfloat16(LayerPass):
     """A linear or convolution layer that multiplies in bfloat16."""
 
     def __init__(
-        self, layer: nn.Module, context: LayerContext, make: Callable[[Any, LayerContext], ManualLayer | None]
+        self, layer: nn.Module, context: ManualContext, make: Callable[[Any, ManualContext], LayerPass]
     ) -> None:
         names = [name for name, _ in layer.named_parameters()]
         entries = [entry.detach() for entry in layer.parameters()]
@@ -55,12 +53,8 @@ class ManualBfloat16(ManualLayer):
         )
         for name, rounded in zip(names, self.copies.rounded_entries, strict=True):
             setattr(bf16_module, name, nn.Parameter(rounded))
-        bf16_layer = make(bf16_module, replace(context, grads=dict(zip(names, self.copies.rounded_grads, strict=True))))
-        assert bf16_layer is not None
-        self.bf16_layer = bf16_layer
-
-    def dims(self, dims: int) -> int:
-        return self.bf16_layer.dims(dims)
+        rounded_grads = dict(zip(names, self.copies.rounded_grads, strict=True))
+        self.bf16_layer = make(bf16_module, replace(context, grads=rounded_grads))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.bf16_layer.forward(self.copies.round_input(x))
@@ -69,8 +63,8 @@ class ManualBfloat16(ManualLayer):
         return self.copies.widen_grads(self.bf16_layer.backward(grad.to(torch.bfloat16)))
 
 
-class ManualToFloat32(ManualLayer):
-    """Casts the outputs of a bfloat16 network to float32."""
+class ToFloat32(LayerPass):
+    """Casts the outputs of a bfloat16 network to float32, of one row or of several."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.input_dtype = x.dtype
@@ -80,10 +74,10 @@ class ManualToFloat32(ManualLayer):
         return grad.to(self.input_dtype)
 
 
-class BatchedBfloat16(BatchedLayer):
+class BatchedBfloat16(LayerPass):
     """A linear or convolution layer of several rows that multiplies in bfloat16."""
 
-    def __init__(self, context: BatchedContext, make: Callable[[BatchedContext], BatchedLayer]) -> None:
+    def __init__(self, context: BatchedContext, make: Callable[[BatchedContext], LayerPass]) -> None:
         self.copies = Bfloat16Copies([context.entries], [context.grads])
         self.bf16_layer = make(
             replace(context, entries=self.copies.rounded_entries[0], grads=self.copies.rounded_grads[0])
@@ -98,7 +92,3 @@ class BatchedBfloat16(BatchedLayer):
 
     def backward(self, grad: torch.Tensor) -> torch.Tensor:
         return self.copies.widen_grads(self.bf16_layer.backward(grad.to(torch.bfloat16)))
-
-
-class BatchedToFloat32(ManualToFloat32, BatchedLayer):
-    """Casts the outputs of all rows to float32."""

@@ -12,40 +12,25 @@ kernel.
 """
 
 import math
-from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
 
-from fedexp.training.layers.convolution_form import ConvolutionSpec, Pair
+from fedexp.training.layers.kind import PlannedLayer
+from fedexp.training.layers.kinds.convolution.spec import ConvolutionSpec, Pair
+from fedexp.training.layers.layer_pass import BatchedContext, LayerPass
 
 aten = torch.ops.aten
 WIDE_PATCH = 512  # numbers in a patch; from here on a row's own convolution is enough work for a GPU
 MAX_STREAMS = 4
 
 
-class ConvolutionImplementation(ABC):
-    """A convolution of all rows. `entries` and `grads`, `[R, O, I]`, are views of the rows and of their gradient."""
+class BatchedConvolution(LayerPass):
+    """A convolution of all rows, `[R, B, H, W, C]`, by their entries `[R, O, I]`."""
 
-    def __init__(
-        self, spec: ConvolutionSpec, entries: torch.Tensor, grads: torch.Tensor, batch: int, needs_input_grad: bool
-    ) -> None:
-        """For batches `[R, batch, H, W, C]`; `needs_input_grad` says whether the input gradient is needed."""
-        self.spec, self.entries, self.grads = spec, entries, grads
-        self.batch, self.needs_input_grad = batch, needs_input_grad
-
-    @property
-    def input_buffer(self) -> torch.Tensor | None:
-        """A buffer in which its input `[R, B, H, W, C]` needs no copy; None if there is none."""
-        return None
-
-    @abstractmethod
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Returns the output `[R, B, H, W, O]` for `x [R, B, H, W, C]`."""
-
-    @abstractmethod
-    def backward(self, grad: torch.Tensor) -> torch.Tensor:
-        """Writes the gradients of the entries; returns the input gradient `[R, B, H, W, C]` if needed."""
+    def __init__(self, spec: ConvolutionSpec, context: BatchedContext) -> None:
+        self.spec, self.entries, self.grads = spec, context.entries, context.grads
+        self.batch, self.needs_input_grad = context.batch, context.needs_input_grad
 
     def _kernels(self) -> torch.Tensor:
         """Returns the kernels as PyTorch shapes them, `[R, O, C, kernel height, kernel width]`."""
@@ -58,20 +43,19 @@ class ConvolutionImplementation(ABC):
             self.grads[row][..., -1].copy_(bias)
 
 
-class Im2col(ConvolutionImplementation):
+class Im2col(BatchedConvolution):
     """Im2col: copies all patches into columns, then one matrix product a row."""
 
-    def __init__(
-        self, spec: ConvolutionSpec, entries: torch.Tensor, grads: torch.Tensor, batch: int, needs_input_grad: bool
-    ) -> None:
-        super().__init__(spec, entries, grads, batch, needs_input_grad)
+    def __init__(self, spec: ConvolutionSpec, context: BatchedContext) -> None:
+        super().__init__(spec, context)
+        entries, batch = self.entries, self.batch
         rows, (height, width), (vertical, horizontal) = len(entries), spec.input_size, spec.padding
         self.padded: torch.Tensor | None = None
         if vertical or horizontal:
             self.padded = entries.new_zeros((rows, batch, height + 2 * vertical, width + 2 * horizontal, spec.channels))
         self.columns = entries.new_ones((rows, batch, *spec.output_size, spec.entries_per_output))
         self.padded_grad: torch.Tensor | None = None
-        if needs_input_grad and spec.stride == (1, 1) and min(spec.grad_padding) >= 0:
+        if self.needs_input_grad and spec.stride == (1, 1) and min(spec.grad_padding) >= 0:
             top, side = spec.grad_padding
             sides = spec.output_size[0] + 2 * top, spec.output_size[1] + 2 * side
             self.padded_grad = entries.new_zeros((rows, batch, *sides, spec.outputs))
@@ -84,16 +68,14 @@ class Im2col(ConvolutionImplementation):
         return None if self.padded is None else _without_border(self.padded, self.spec.padding)
 
     def input_buffers(self, steps: int) -> torch.Tensor | None:
-        """Input buffers for several steps at once, `[steps, R, B, H, W, C]`; `select_step` chooses the current."""
         if self.padded is None:
             return None
         self.padded_steps = self.padded.new_zeros((steps, *self.padded.shape))
         return _without_border(self.padded_steps.flatten(0, 1), self.spec.padding).unflatten(0, (steps, -1))
 
-    def select_step(self, step: int) -> torch.Tensor | None:
-        """Makes this step's buffer the input buffer, and returns it, `[R, B, H, W, C]`."""
+    def select_step(self, step: int) -> torch.Tensor:
         self.padded = self.padded_steps[step]
-        return self.input_buffer
+        return _without_border(self.padded, self.spec.padding)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         spec, rows = self.spec, len(x)
@@ -121,7 +103,7 @@ class Im2col(ConvolutionImplementation):
         return x.view(rows, self.batch, *spec.input_size, spec.channels)
 
 
-class GroupedConvolution(ConvolutionImplementation):
+class GroupedConvolution(BatchedConvolution):
     """PyTorch's grouped convolution with a group for every row."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -146,7 +128,7 @@ class GroupedConvolution(ConvolutionImplementation):
         return self.spec.settings(rows * self.spec.groups)
 
 
-class PerRowConvolution(ConvolutionImplementation):
+class PerRowConvolution(BatchedConvolution):
     """One convolution a row; on a GPU spread over several streams."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -178,11 +160,17 @@ class PerRowConvolution(ConvolutionImplementation):
         return grad_input
 
 
-IMPLEMENTATIONS: dict[str, type[ConvolutionImplementation]] = {
+IMPLEMENTATIONS: dict[str, type[BatchedConvolution]] = {
     "unfolded": Im2col,
     "grouped": GroupedConvolution,
     "separate": PerRowConvolution,
 }
+
+
+def build_batched_convolution(planned: PlannedLayer, context: BatchedContext) -> BatchedConvolution:
+    """Returns the pass of several rows by the implementation that is chosen."""
+    spec = ConvolutionSpec.of(planned.layer, planned.shape)
+    return IMPLEMENTATIONS[choose_implementation(spec, context.batch, context.memory_mb)](spec, context)
 
 
 def choose_implementation(spec: ConvolutionSpec, batch: int, memory_mb: float) -> str:

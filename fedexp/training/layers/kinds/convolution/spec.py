@@ -58,6 +58,11 @@ class ConvolutionSpec:
         return math.prod(self.output_size) * self.entries_per_output
 
     @property
+    def scratch_floats(self) -> tuple[int, int]:
+        """How many floats im2col makes of one image, and of its output gradient for the input gradient."""
+        return self.im2col_floats, math.prod(self.input_size) * math.prod(self.kernel) * self.outputs
+
+    @property
     def grad_padding(self) -> Pair:
         """The padding of the output gradient that yields the input gradient; negative where that is impossible."""
         vertical, horizontal = zip(self.kernel, self.padding, self.dilation, strict=True)
