@@ -25,11 +25,8 @@ KEPT = ROOT / "scripts" / "replays"
 def pages() -> dict[Path, str]:
     """What the pages must hold."""
     held = overview.read_progress(KEPT)
-    share = overview.describe_share_inside(held)
-    tables = {
-        "verdicts": f"\n{overview.verdict_grid(held).markdown()}\n{share}\n",
-        "progress": f"\n{overview.progress_grid(held).markdown()}\n{share}\n",
-    }
+    sources = f"\n{overview.source_grid(held).markdown()}\n{overview.describe_agreement(held)}\n"
+    tables = {"verdicts": sources, "progress": f"{sources}\n{overview.progress_grid(held).markdown()}"}
     made = {path: filled(path.read_text(), tables) for path in (ROOT / "README.md", KEPT / "README.md")}
     for line in held:
         if (KEPT / line.name).is_dir():  # a page without any run can go stale as well

@@ -1,5 +1,6 @@
 """An overview of the tables: how many runs each has and needs, how long the others would take, and the verdicts."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,6 +8,7 @@ from pathlib import Path
 
 from fedexp.replay import catalog, page, results, table
 from fedexp.replay.page import JudgedCell
+from fedexp.replay.verdict import LEVEL
 from fedexp.report.draw.markdown import Grid
 
 
@@ -15,6 +17,7 @@ class TableProgress:
     """A table, and how much of it has been run."""
 
     name: str
+    label: str
     about: str
     judged_cells: Sequence[JudgedCell]
 
@@ -58,6 +61,7 @@ def read_progress(into: Path) -> list[TableProgress]:
     return [
         TableProgress(
             published_table.name,
+            published_table.label,
             published_table.about,
             page.judge_cells(published_table, results.read(into / published_table.name)),
         )
@@ -66,41 +70,49 @@ def read_progress(into: Path) -> list[TableProgress]:
 
 
 def progress_grid(all_tables: Sequence[TableProgress]) -> Grid:
-    """A row for each table: runs, hours and verdicts."""
-    head = ["table", "about", "cells", "runs", "hours left", *page.OUTCOMES]
-    return Grid(
-        head,
-        [[table_progress.name, table_progress.about, *_numbers(table_progress)] for table_progress in all_tables],
-        texts=2,
+    """A row for each table: runs, hours and outcomes."""
+    head = ["table", "about", "numbers", "measurements", "runs", "hours left", *page.OUTCOMES]
+    return Grid(head, [[line.name, line.about, *_counts(line)] for line in all_tables], texts=2)
+
+
+def source_grid(all_tables: Sequence[TableProgress]) -> Grid:
+    """A row for each source with published numbers, and one for all: how many were run, agree and differ."""
+    sources: dict[str, list[JudgedCell]] = {}
+    for line in all_tables:
+        sources.setdefault(line.label, []).extend(line.judged_cells)
+    with_numbers = {label: cells for label, cells in sources.items() if page.numbers(cells)}
+    everything = [cell for cells in with_numbers.values() for cell in cells]
+    head = ["source", "numbers published", "run", "agree", "differ, explained", "differ, open", "disputed", "not resolved"]
+    rows = [[label, *_by_source(cells)] for label, cells in with_numbers.items()]
+    return Grid(head, [*rows, ["all", *_by_source(everything)]])
+
+
+def _by_source(cells: Sequence[JudgedCell]) -> list[str]:
+    counted = page.count_outcomes(cells)
+    explained = sum(bool(line.cell.explained) for line in page.numbers(cells) if line.verdict.outcome == "differs")
+    run = sum(counted[outcome] for outcome in page.DECIDED)
+    differing = [explained, counted["differs"] - explained]
+    return [str(n) for n in (sum(counted.values()), run, counted["agrees"], *differing, counted["disputed"], counted["not resolved"])]
+
+
+def describe_agreement(all_tables: Sequence[TableProgress]) -> str:
+    """How many of the published numbers were run and agree, and how many would differ by chance, in words."""
+    outcomes: Counter[str] = Counter()
+    for label in dict.fromkeys(line.label for line in all_tables):
+        cells = [cell for line in all_tables if line.label == label for cell in line.judged_cells]
+        outcomes.update(page.count_outcomes(cells))
+    run = sum(outcomes[outcome] for outcome in page.DECIDED)
+    share = f" ({100 * outcomes['agrees'] / run:.0f} %)" if run else ""
+    return (
+        f"Published numbers with all their seeds: {run}; {outcomes['agrees']} agree{share}. If all were right, about "
+        f"{LEVEL * run:.0f} would differ by chance. Begun, without a verdict so far: {outcomes['so far']}."
     )
 
 
-def verdict_grid(all_tables: Sequence[TableProgress]) -> Grid:
-    """A row for each table with results, one for the others and one for all: the verdicts alone."""
-    not_begun = [table_progress for table_progress in all_tables if not table_progress.done]
-    named = [(table_progress.name, [table_progress]) for table_progress in all_tables if table_progress.done] + [
-        (f"{len(not_begun)} not begun", not_begun)
-    ] * bool(not_begun)
-    rows = []
-    for name, tables in [*named, ("all", all_tables)]:
-        cells = [cell for table_progress in tables for cell in table_progress.judged_cells]
-        rows.append([name, str(len(cells)), *map(str, page.count_outcomes(cells).values())])
-    return Grid(["table", "cells", *page.OUTCOMES], rows)
-
-
-def describe_share_inside(all_tables: Sequence[TableProgress]) -> str:
-    """How many of the cells with a published number and results are inside, in words."""
-    outcome_counts = page.count_outcomes(
-        [cell for table_progress in all_tables for cell in table_progress.judged_cells]
-    )
-    against = sum(outcome_counts[word] for word in ("inside", "outside", "disputed", "not resolved"))
-    part = f" ({100 * outcome_counts['inside'] / against:.0f} %)" if against else ""
-    return f"Cells that were run against a published number: {against}; inside: {outcome_counts['inside']}{part}."
-
-
-def _numbers(line: TableProgress) -> list[str]:
-    counted = map(str, page.count_outcomes(line.judged_cells).values())
-    return [str(len(line.judged_cells)), f"{line.done} of {line.total_runs}", _hours(line.hours), *counted]
+def _counts(line: TableProgress) -> list[str]:
+    published, own = len(page.numbers(line.judged_cells)), len(page.measurements(line.judged_cells))
+    outcomes = map(str, page.count_outcomes(line.judged_cells).values())
+    return [str(published), str(own), f"{line.done} of {line.total_runs}", _hours(line.hours), *outcomes]
 
 
 def _hours(hours: float) -> str:

@@ -43,6 +43,11 @@ class CellQuantity:
             return CellQuantity(text, "test_accuracy", threshold=float(match["threshold"]))
         return CellQuantity(text, match["column"], int(match["last"] or 1))
 
+    @property
+    def is_count(self) -> bool:
+        """Whether it is a number of rounds."""
+        return self.threshold is not None or self.column == "round"
+
     def agrees_across_machines(self, first: float, second: float) -> bool:
         """Whether two machines that compute the same run may give these two numbers."""
         larger = max(1.0, abs(first), abs(second))
