@@ -1,4 +1,4 @@
-"""The quantity a cell reads from a run: a last value, the mean of the last, or the first round with an accuracy."""
+"""The quantity a cell reads from a run: the last values' mean, the highest, or the first round with an accuracy."""
 
 import re
 from dataclasses import dataclass
@@ -14,21 +14,24 @@ from fedexp.report.read.runs import Run
 CROSS_MACHINE_TOLERANCE = 0.006
 CROSS_MACHINE_ROUNDS = 0.05
 
-_FORM = re.compile(r"roa@(?P<threshold>\d+\.?\d*|\.\d+)|(?P<column>[a-z_][\w.]*)( last (?P<last>[1-9]\d{0,5}))?")
+_FORM = re.compile(
+    r"roa@(?P<threshold>\d+\.?\d*|\.\d+)|(?P<column>[a-z_][\w.]*)( last (?P<last>[1-9]\d{0,5})| (?P<max>max))?"
+)
 
 
 @dataclass(frozen=True)
 class CellQuantity:
-    """The mean of the last known values of a column of metrics.csv, or the first round at a threshold."""
+    """The mean of the last known values of a column of metrics.csv, the highest, or the first round at a threshold."""
 
     text: str
     column: str
     last: int = 1
     threshold: float | None = None
+    highest: bool = False  # of all rounds, as some sources report it: for comparing with them alone
 
     @staticmethod
     def parse(text: str, where: str) -> "CellQuantity":
-        """Reads `roa@0.97`, `test_accuracy`, or `test_accuracy last 5`.
+        """Reads `roa@0.97`, `test_accuracy`, `test_accuracy last 5`, or `test_accuracy max`.
 
         Raises:
             ConfigError: it is none of these.
@@ -37,11 +40,11 @@ class CellQuantity:
         if match is None or (match["threshold"] and not 0 < float(match["threshold"]) <= 1):
             raise ConfigError(
                 f"{where} must be roa@X with an accuracy X above 0 and up to 1, or a column of metrics.csv such as "
-                f"test_accuracy or test_accuracy last 5, got {text or 'none'}"
+                f"test_accuracy, test_accuracy last 5 or test_accuracy max, got {text or 'none'}"
             )
         if match["threshold"]:
             return CellQuantity(text, "test_accuracy", threshold=float(match["threshold"]))
-        return CellQuantity(text, match["column"], int(match["last"] or 1))
+        return CellQuantity(text, match["column"], int(match["last"] or 1), highest=bool(match["max"]))
 
     @property
     def is_count(self) -> bool:
@@ -66,4 +69,4 @@ class CellQuantity:
             raise ConfigError(f"{run.folder} has no value in the column {self.column} of metrics.csv")
         if self.threshold is not None:
             return rounds_to(values, self.threshold, run.rounds)
-        return float(numbers[-self.last :].mean())
+        return float(numbers.max() if self.highest else numbers[-self.last :].mean())

@@ -114,7 +114,7 @@ ODD += ("selector@hydra=random", "=3", "' seed=1'", "'seed =1'")
                 "roa@0.5",
                 wrong,
                 f"must be roa@X with an accuracy X above 0 and up to 1, or a column of metrics.csv such as "
-                f"test_accuracy or test_accuracy last 5, got {wrong}",
+                f"test_accuracy, test_accuracy last 5 or test_accuracy max, got {wrong}",
             )
             for wrong in (
                 "roa@5",
