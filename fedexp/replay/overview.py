@@ -82,7 +82,16 @@ def source_grid(all_tables: Sequence[TableProgress]) -> Grid:
         sources.setdefault(line.label, []).extend(line.judged_cells)
     with_numbers = {label: cells for label, cells in sources.items() if page.numbers(cells)}
     everything = [cell for cells in with_numbers.values() for cell in cells]
-    head = ["source", "numbers published", "run", "agree", "differ, explained", "differ, open", "disputed", "not resolved"]
+    head = [
+        "source",
+        "numbers published",
+        "run",
+        "agree",
+        "differ, explained",
+        "differ, open",
+        "disputed",
+        "not resolved",
+    ]
     rows = [[label, *_by_source(cells)] for label, cells in with_numbers.items()]
     return Grid(head, [*rows, ["all", *_by_source(everything)]])
 
@@ -92,7 +101,17 @@ def _by_source(cells: Sequence[JudgedCell]) -> list[str]:
     explained = sum(bool(line.cell.explained) for line in page.numbers(cells) if line.verdict.outcome == "differs")
     run = sum(counted[outcome] for outcome in page.DECIDED)
     differing = [explained, counted["differs"] - explained]
-    return [str(n) for n in (sum(counted.values()), run, counted["agrees"], *differing, counted["disputed"], counted["not resolved"])]
+    return [
+        str(n)
+        for n in (
+            sum(counted.values()),
+            run,
+            counted["agrees"],
+            *differing,
+            counted["disputed"],
+            counted["not resolved"],
+        )
+    ]
 
 
 def describe_agreement(all_tables: Sequence[TableProgress]) -> str:

@@ -149,7 +149,13 @@ def _commands(lines: Sequence[JudgedCell]) -> str:
         f"{_format_minutes(cells[0])} min"
         for words, cells in by_words.items()
     ]
-    return "\n".join([f"{shared}{more}, and behind it the words of a run, with the minutes that a seed takes on one core:", "", *runs])
+    return "\n".join(
+        [
+            f"{shared}{more}, and behind it the words of a run, with the minutes that a seed takes on one core:",
+            "",
+            *runs,
+        ]
+    )
 
 
 def run_name(cells: Sequence[JudgedCell]) -> str:

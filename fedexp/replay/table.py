@@ -229,7 +229,9 @@ def parse_published(node: Any, where: str) -> Published:
         if (value := getattr(published_number, key)) is not None:
             _demand_within(where, key, value, least)
     if (published_number.spread is None) != (published_number.runs == 1):
-        raise ConfigError(f"{where} must have spread and runs (at least 2) together, or neither for a single run, got {node}")
+        raise ConfigError(
+            f"{where} must have spread and runs (at least 2) together, or neither for a single run, got {node}"
+        )
     if published_number.beyond and published_number.spread is not None:
         raise ConfigError(f"{where}: beyond must stand with a single number, without spread, got {node}")
     return published_number

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from fedexp.replay import catalog, overview, table
+from fedexp.replay import catalog, overview
 from fedexp.replay.page import JudgedCell
 from fedexp.replay.quantity import CellQuantity
 from fedexp.replay.results import Result

@@ -8,9 +8,10 @@ from fedexp.replay.table import Cell
 from fedexp.replay.verdict import Published, Verdict
 
 
-def cell(name: str, seeds: int = 1, minutes: float | None = None, **words: str) -> Cell:
+def cell(name: str, seeds: int = 1, minutes: float | None = None, explained: str = "", number: str = "") -> Cell:
     quantity = CellQuantity.parse("test_accuracy", "")
-    return Cell(name, (f"x={name[0]}",), quantity, seeds, Published(0.5), minutes=minutes, **words)
+    words = (f"x={name[0]}",)
+    return Cell(name, words, quantity, seeds, Published(0.5), minutes=minutes, explained=explained, number=number)
 
 
 def run(seconds: float, seed: int = 0) -> Result:
@@ -62,7 +63,14 @@ def test_several_numbers_of_a_run_are_one_run():
 def test_numbers_are_added_up_by_source():
     """Tables of a source together; one number for two settings that try for it; what is our own apart."""
     grid = overview.source_grid(HELD)
-    assert list(grid.headings)[:6] == ["source", "numbers published", "run", "agree", "differ, explained", "differ, open"]
+    assert list(grid.headings)[:6] == [
+        "source",
+        "numbers published",
+        "run",
+        "agree",
+        "differ, explained",
+        "differ, open",
+    ]
     assert [list(row)[:6] for row in grid.rows] == [
         ["A", "5", "3", "1", "1", "1"],
         ["B", "1", "1", "1", "0", "0"],

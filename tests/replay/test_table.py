@@ -114,7 +114,7 @@ ODD += ("selector@hydra=random", "=3", "' seed=1'", "'seed =1'")
                 "roa@0.5",
                 wrong,
                 f"must be roa@X with an accuracy X above 0 and up to 1, or a column of metrics.csv such as "
-                f"test_accuracy, test_accuracy last 5 or test_accuracy max, got {wrong}",
+                f"test_accuracy, test_accuracy last 5, test_accuracy at 2 or test_accuracy max, got {wrong}",
             )
             for wrong in (
                 "roa@5",
@@ -125,6 +125,7 @@ ODD += ("selector@hydra=random", "=3", "' seed=1'", "'seed =1'")
                 "roa@nan",
                 "test_loss last 0",
                 "test_loss last 5 runs",
+                "test_loss at 0",
             )
         ),
         ("seeds: 3", "seeds: 0", "seeds must be at least 1, got 0"),

@@ -108,7 +108,9 @@ def test_right_cells_agree(runs: int, seeds: int):
     assert share("agrees", runs, seeds, 0.0) >= 0.93
 
 
-@pytest.mark.parametrize(("runs", "seeds"), [(runs, seeds) for runs, seeds in DESIGNS if runs > 1 and (runs, seeds) != (3, 3)])
+@pytest.mark.parametrize(
+    ("runs", "seeds"), [(runs, seeds) for runs, seeds in DESIGNS if runs > 1 and (runs, seeds) != (3, 3)]
+)
 def test_cells_two_deviations_off_differ(runs: int, seeds: int):
     """Of three published runs three of ours are too few for that; of one, no number of ours is enough."""
     assert share("differs", runs, seeds, 2.0, tables=25) >= 0.6

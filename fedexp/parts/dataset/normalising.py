@@ -1,7 +1,7 @@
 """How the pixels of images are normalised, by options that all image datasets share.
 
-`half`: to [-1, 1]. `unit`: to [0, 1]. `raw`: as the files hold them, such as 0 to 255. `standard`: by mean and deviation
-of all training pixels. `per_channel`: by those of each channel. Legend: S examples, C channels.
+`half`: to [-1, 1]. `unit`: to [0, 1]. `raw`: as the files hold them, such as 0 to 255. `standard`: by mean and
+deviation of all training pixels. `per_channel`: by those of each channel. Legend: S examples, C channels.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Local RMSprop, its mean of squares fresh in every round.
 
-Tieleman & Hinton 2012 (Coursera lecture 6.5), as torch.optim.RMSprop without momentum: v <- alpha v + (1 - alpha) g^2, w <-
-w - lr g / (sqrt(v) + eps). There is no correction of the start, unlike Adam's. Weight decay is coupled.
+Tieleman & Hinton 2012 (Coursera lecture 6.5), as torch.optim.RMSprop without momentum: v <- alpha v + (1 - alpha) g^2,
+w <- w - lr g / (sqrt(v) + eps). There is no correction of the start, unlike Adam's. Weight decay is coupled.
 """
 
 from dataclasses import dataclass

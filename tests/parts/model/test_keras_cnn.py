@@ -37,7 +37,9 @@ def test_probabilities_taken_for_logits_leave_a_loss():
 
 def test_the_slip_of_the_notebook_is_in_its_tests_alone():
     facts, x = Facts(MNIST, 10, 1), torch.ones(2, *MNIST)
-    logits, flawed = (KerasCNN(dropout=0, outputs=outputs).network(facts) for outputs in ("logits", "tested_as_probabilities"))
+    logits, flawed = (
+        KerasCNN(dropout=0, outputs=outputs).network(facts) for outputs in ("logits", "tested_as_probabilities")
+    )
     flawed.load_state_dict(logits.state_dict())
     assert torch.equal(flawed.train()(x), logits.train()(x))
     assert torch.equal(flawed.eval()(x), logits.eval()(x).softmax(dim=1))
