@@ -1,11 +1,11 @@
 """The page of a table, from the table and its results alone: published numbers beside ours."""
 
 import math
-import os
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from fedexp.replay import catalog, results
 from fedexp.replay.results import Result
@@ -140,7 +140,8 @@ def _commands(lines: Sequence[JudgedCell]) -> str:
     by_words: dict[tuple[str, ...], list[JudgedCell]] = {}
     for line in lines:
         by_words.setdefault(line.cell.overrides, []).append(line)
-    common: Sequence[str] = os.path.commonprefix([list(words) for words in by_words])
+    shared_words = takewhile(lambda words: len(set(words)) == 1, zip(*by_words, strict=False))
+    common = [words[0] for words in shared_words]
     seeds = sorted({line.cell.seeds for line in lines})
     shared = f"`fedexp run -m {shlex.join(common)}{' ' * bool(common)}seed={_seeds(seeds[0])}`"
     more = f" (up to {seeds[-1]} seeds where a cell has more)" * (len(seeds) > 1)

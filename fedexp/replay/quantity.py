@@ -22,7 +22,7 @@ _COLUMN = re.compile(
 
 @dataclass(frozen=True)
 class CellQuantity:
-    """The mean of the last known values of a column of metrics.csv, one or an extreme of them, or a round at a threshold.
+    """The mean of a column's last known values, one or an extreme of them, or the first round at a threshold.
 
     `at` is the round whose value it is; `extreme` is max or min of all rounds, which is for comparing with sources that
     report it.

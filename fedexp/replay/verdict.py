@@ -1,19 +1,19 @@
 """Whether our numbers are those that were published: one rule for every cell of every table.
 
-The question is whether the published number could be a run of ours, or the mean of as many runs of ours as it was taken
-over. With n_1 published runs (1 where a single number is given) and n_2 of ours, of mean m and deviation s, it should lie
-in the prediction interval
+The question is whether the published number could be a run of ours, or the mean of as many runs of ours as it was
+taken over. With n_1 published runs (1 where a single number is given) and n_2 of ours, of mean m and deviation s, it
+should lie in the prediction interval
 
     m -+ t_{0.975, f} s sqrt(1 / n_1 + 1 / n_2)
 
-which holds 95 of 100 right numbers whatever s is, if runs are about normal. A number outside of it `differs`, all others
-`agree`; half the width tells what the cell can see. Counts of rounds are compared by their logarithms, since their spread
-grows with them and none is below 1.
+which holds 95 of 100 right numbers whatever s is, if runs are about normal. A number outside of it `differs`, all
+others `agree`; half the width tells what the cell can see. Counts of rounds are compared by their logarithms, since
+their spread grows with them and none is below 1.
 
 s is taken over our runs and the published ones together (f = n_2 - 1, or n_1 + n_2 - 2), and moderated by the other
 cells of the same table and quantity, as a deviation over three runs is hardly known: Smyth's empirical Bayes (2004,
-"Linear models and empirical Bayes methods", section 6.2) gives a usual variance s_0^2 and its weight f_0 from how much the
-variances of all cells scatter, and then
+"Linear models and empirical Bayes methods", section 6.2) gives a usual variance s_0^2 and its weight f_0 from how much
+the variances of all cells scatter, and then
 
     s^2 <- (f_0 s_0^2 + f s^2) / (f_0 + f),  f <- f_0 + f.
 
@@ -22,8 +22,8 @@ Where all cells scatter alike this is one deviation for the table, and where the
 A run that did not reach an accuracy counts as if it had done so in the round after its last, which is too early. So
 such a cell may differ on the far side, but never agree. "More than v" (`beyond`) agrees if v, or more, could be ours.
 
-There is no verdict before the planned seeds, but `so far`. Where others ran the same setting and their numbers cannot be
-runs of one setting with the published one, the cell is `disputed`, and it is told whose numbers ours agree with.
+There is no verdict before the planned seeds, but `so far`. Where others ran the same setting and their numbers cannot
+be runs of one setting with the published one, the cell is `disputed`, and it is told whose numbers ours agree with.
 """
 
 import math
@@ -179,7 +179,7 @@ def usual_scatter(scatters: Iterable[Scatter | None]) -> Scatter | None:
     excess = float(logarithms.var(ddof=1) - special.polygamma(1, halves).mean())
     if excess <= 0:
         return Scatter(math.exp(logarithms.mean()), math.inf)
-    half = optimize.brentq(lambda x: float(special.polygamma(1, x)) - excess, 1e-6, 1e9)
+    half = optimize.root_scalar(lambda x: float(special.polygamma(1, x)) - excess, bracket=(1e-6, 1e9)).root
     return Scatter(math.exp(logarithms.mean() + float(special.digamma(half)) - math.log(half)), 2 * half)
 
 

@@ -1,8 +1,8 @@
 """The network of the Keras notebook: two 3x3 'same' convolutions of 32 and 64 channels, dropout 0.4, one linear layer.
 
 The cross-entropy gets logits. With `outputs=probabilities` it takes softmax outputs for logits; no loss can then be
-below log(1 + 9 / e) = 1.461 with 10 classes. With `outputs=tested_as_probabilities` that is so where the network is tested
-only, as in the notebook, whose printed test losses therefore follow from its accuracies.
+below log(1 + 9 / e) = 1.461 with 10 classes. With `outputs=tested_as_probabilities` that is so where the network is
+tested only, as in the notebook, whose printed test losses therefore follow from its accuracies.
 """
 
 from dataclasses import dataclass
