@@ -40,8 +40,8 @@ def act(words: list[str]) -> int:
 
     import_optional("optuna", "sweep", "fedexp search")
     config_dir = arguments.config_dir and str(arguments.config_dir)
-    search = Search(tuple(arguments.overrides), arguments.trials, arguments.seed, not arguments.no_pruning, config_dir)
-    search = search.check()
+    budget = {"trials": arguments.trials, "seed": arguments.seed, "pruning": not arguments.no_pruning}
+    search = Search(words=tuple(arguments.overrides), config_dir=config_dir, **budget).check()
     dated = folders.OUTPUTS / "search" / datetime.now().strftime("%Y-%m-%d/%H-%M-%S")
     search_folder = folders.claim(arguments.out or dated, dated=arguments.out is None)
     folders.link_latest(search_folder)

@@ -1,1 +1,1 @@
-"""`fedexp new`: an own part that runs as it is written, to begin with. One example of every group."""
+"""`fedexp new`: an own part that runs as it is written, to begin with. For every group."""

@@ -1,19 +1,39 @@
-"""The three files of an own part: the example of its group under another name, its option, and a test.
+"""The three files of an own part: a small part of its group under another name, its option, and a test.
 
-They lie where `--config-dir conf` and `PYTHONPATH=.` find them: `mine/NAME.py`, `conf/GROUP/NAME.yaml`, `tests/`.
+It is a copy of one of our options where one is small and needs nothing but `fedexp.parts`, else an example that is kept
+for this. Its docstring ends with what a part of the group may override. The files lie where `--config-dir conf` and
+`PYTHONPATH=.` find them: `mine/NAME.py`, `conf/GROUP/NAME.yaml`, `tests/`.
 """
 
+import ast
 import keyword
 import re
 from contextlib import ExitStack
 from pathlib import Path
+from textwrap import fill, indent
 
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
+from fedexp.config.roles import ROLES
 from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.files.atomic import display_path, publish, scratch_path
 
 EXAMPLES = Path(__file__).parent / "examples"
+COPIES = {  # our option that a new part of a group is a copy of
+    "aggregator": "median",
+    "attack": "sign_flip",
+    "augment": "crop_flip",
+    "clustering": "ifca",
+    "codec": "float16",
+    "federation": "iid",
+    "local": "adam",
+    "pre_aggregation": "nearest_neighbours",
+    "pretraining": "public",
+    "schedule": "exponential",
+    "server_optimizer": "momentum",
+    "stop": "patience",
+}
+LINE = 120  # characters
 BUNDLE = 'chooses options of other groups and needs no code; write a YAML file as "An experiment" in docs/parts.md does'
 HYDRAS = "is Hydra's own, and runs the points of a sweep; install a plugin of Hydra"
 NO_PARTS = {
@@ -46,7 +66,12 @@ def test_two_rounds(tmp_path: Path):
 
 def groups() -> list[str]:
     """The groups that own parts can belong to."""
-    return sorted(path.stem for path in EXAMPLES.glob("*.yaml"))
+    return sorted([*COPIES, *(path.stem for path in EXAMPLES.glob("*.yaml"))])
+
+
+def example_option(group: str) -> Path:
+    """The option that a new part of a group is made of."""
+    return conf_dir() / group / f"{COPIES[group]}.yaml" if group in COPIES else EXAMPLES / f"{group}.yaml"
 
 
 def write(group: str, name: str, into: Path) -> list[Path]:
@@ -82,24 +107,66 @@ def files(group: str, name: str) -> dict[str, str]:
     Raises:
         ConfigError: the class would have a name that its module imports.
     """
-    code, option = ((EXAMPLES / f"{group}.{end}").read_text(encoding="utf-8") for end in ("py", "yaml"))
-    example, class_name = re.findall(r"class (Own\w+)", code)[0], "".join(map(_capital, name.split("_")))
-    if class_name != example and re.search(rf"\b{class_name}\b", code):
+    path = example_option(group)
+    option = path.read_text(encoding="utf-8")
+    module, example = re.findall(r"^_target_: (\S+)\.(\w+)$", option, re.MULTILINE)[0]
+    code, class_name = _read_module(module), "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+    nodes = ast.walk(ast.parse(code))
+    if class_name != example and class_name in {getattr(node, "id", getattr(node, "name", "")) for node in nodes}:
         raise ConfigError(
             f"the class of {name} would be {class_name}, which its module needs for another; choose a longer name"
         )
+    code = code.replace(f"class {example}(", f"class {class_name}(").replace(f"{group}={path.stem}", f"{group}={name}")
+    code = _with_public_imports(_with_overridable_methods(code, group))
     words = (f"{group}={name}", *REQUIRED_OVERRIDES.get(group, ()), "rounds=2", "pictures=false")
     return {
-        f"mine/{name}.py": code.replace(example, class_name),
-        f"conf/{group}/{name}.yaml": option.replace(
-            f"fedexp.new.examples.{group}.{example}", f"mine.{name}.{class_name}"
-        ),
+        f"mine/{name}.py": code,
+        f"conf/{group}/{name}.yaml": option.replace(f"{module}.{example}", f"mine.{name}.{class_name}"),
         f"tests/test_{name}.py": TEST.format(choice=words[0], words=", ".join(f'"{word}"' for word in words)),
     }
 
 
-def _capital(word: str) -> str:
-    return word[:1].upper() + word[1:]
+def _read_module(name: str) -> str:
+    """The text of a module of ours, which is not imported: nobody is to wait for PyTorch."""
+    return Path(__file__).parents[2].joinpath(*name.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+
+
+def _with_overridable_methods(code: str, group: str) -> str:
+    """A module whose docstring tells, at its end, what a part of the group may override, as its contract says it."""
+    module, _, contract = next(role.contract for role in ROLES if role.name == group).rpartition(".")
+    classes = {node.name: node for node in ast.parse(_read_module(module)).body if isinstance(node, ast.ClassDef)}
+    methods = [node for node in classes[contract].body if isinstance(node, ast.FunctionDef)]
+    lines, end = code.splitlines(), ast.parse(code).body[0].end_lineno
+    docstring = "\n".join(lines[:end]).removesuffix('"""').rstrip()
+    origin = f"This is a copy of {group}={COPIES[group]}, to begin with. " if group in COPIES else ""
+    heading = f"{origin}What a part of this group may override, as {module.replace('.', '/')}.py says:"
+    return "\n".join(
+        [docstring, "", fill(heading, LINE), "", *filter(None, map(_describe, methods)), '"""', *lines[end:], ""]
+    )
+
+
+def _describe(method: ast.FunctionDef) -> str:
+    """A line, or some, on what a method of a contract does; nothing without a docstring."""
+    text = " ".join((ast.get_docstring(method) or "").split("\n\n")[0].split())
+    is_property = any(getattr(decorator, "id", "") == "property" for decorator in method.decorator_list)
+    arguments = "" if is_property else f"({', '.join(argument.arg for argument in method.args.args[1:])})"
+    item = f"* `{method.name}{arguments}`: {text}" if text else ""
+    return fill(item, LINE, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+def _with_public_imports(code: str) -> str:
+    """A module that imports from `fedexp.parts` what it imported from our modules."""
+    body = ast.parse(code).body
+    imports = [node for node in body if isinstance(node, ast.ImportFrom) and str(node.module).startswith("fedexp.")]
+    names = {alias.name for node in imports for alias in node.names}
+    listed = ", ".join(sorted(names, key=lambda name: (not name.isupper(), name.islower(), name)))
+    statement = f"from fedexp.parts import {listed}"
+    if len(statement) > LINE:
+        statement = f"from fedexp.parts import (\n{indent(fill(listed, LINE - 5), ' ' * 4)},\n)"
+    lines = code.splitlines()
+    for node in reversed(imports):
+        lines[node.lineno - 1 : node.end_lineno] = [statement] if node is imports[0] else []
+    return "\n".join([*lines, ""])
 
 
 def _refuse_group(group: str) -> None:

@@ -43,15 +43,18 @@ if TYPE_CHECKING:
     from fedexp.maths.shapley.estimate import Shapley
     from fedexp.parts.aggregator.contract import Aggregator
     from fedexp.parts.attack.contract import Attack
+    from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
     from fedexp.parts.audit.contract import Audit
     from fedexp.parts.augment.contract import Augment
     from fedexp.parts.byzantine import Tolerant
+    from fedexp.parts.clustering.agreement import adjusted_rand
     from fedexp.parts.clustering.contract import Clustering, Event, Models, mean_of_clusters
     from fedexp.parts.codec.contract import Codec
     from fedexp.parts.context import Context
     from fedexp.parts.dataset.contract import IGNORED, Data, Dataset, Facts, Split, split_by_mask
     from fedexp.parts.features.contract import Encoding, Features, Streams
     from fedexp.parts.federation.contract import Federation, Partition
+    from fedexp.parts.federation.owners import partition_by_owner
     from fedexp.parts.fleet.contract import Fleet
     from fedexp.parts.layers import LSTM, AddChannel, BatchNorm, Dropout
     from fedexp.parts.local.contract import LocalRule, ModelOutputs
@@ -81,6 +84,7 @@ __all__ = [
     "Aggregator",
     "Arrays",
     "Attack",
+    "AttackerKnowledge",
     "Audit",
     "Augment",
     "BatchNorm",
@@ -110,6 +114,7 @@ __all__ = [
     "Memory",
     "Model",
     "ModelOutputs",
+    "ModelPoisoning",
     "Models",
     "Order",
     "Part",
@@ -145,6 +150,7 @@ __all__ = [
     "Weights",
     "Workload",
     "adam_step",
+    "adjusted_rand",
     "arrivals",
     "blocks",
     "descend",
@@ -165,6 +171,7 @@ __all__ = [
     "mean_of_clusters",
     "mix_rows",
     "option",
+    "partition_by_owner",
     "path_lengths",
     "proximal_fraction",
     "proximal_residual",
@@ -188,6 +195,7 @@ _HOMES = (  # those without PyTorch first: a tracker is imported by a process th
     *(f"fedexp.maths.{name}" for name in ("rows", "optimizer_steps", "proximal", "curve_metrics", "shapley.estimate")),
     *(f"fedexp.data.{name}" for name in ("store", "encoding", "tokens")),
     *(f"fedexp.parts.{name}" for name in ("byzantine", "context", "layers", "network_errors", "workload")),
+    *(f"fedexp.parts.{name}" for name in ("attack.forging", "clustering.agreement", "federation.owners")),
     "fedexp.core.torch_generator",
     *(role.contract.rpartition(".")[0] for role in ROLES if role.contract.startswith("fedexp.parts.")),
 )

@@ -54,7 +54,7 @@ def seconds(result: ProbeResult, outline: RunOutline, start_s: float) -> Seconds
     overhead = (
         median((tried_round.seconds or 0.0) - tried_round.training_s for tried_round in timed)
         if timed
-        else _first_round_overhead(result)
+        else max(0.0, result.first_s - tried[0].training_s)  # of the first round, if no other is known
     )
     following = max(0.0, (outline.rounds - 1) * overhead + rate * following_work)
     unevaluated = outline.rounds - outline.evaluations
@@ -62,11 +62,6 @@ def seconds(result: ProbeResult, outline: RunOutline, start_s: float) -> Seconds
     saving = result.save_s * count_saves(all_rounds_s, outline)
     usual = following / (outline.rounds - 1) if outline.rounds > 1 else result.first_s
     return Seconds(start_s + result.worker_start_s, result.first_s, usual, all_rounds_s + saving, result.closing_s)
-
-
-def _first_round_overhead(result: ProbeResult) -> float:
-    """What the first round took besides its training, if no other round is known."""
-    return max(0.0, result.first_s - result.tried_rounds[0].training_s)
 
 
 def count_saves(rounds_s: float, outline: RunOutline) -> int:

@@ -116,12 +116,8 @@ def usable_dry_run(exp: Experiment, world: World) -> tuple[DryRun | None, int | 
     dry_run = run_dry(exp, world)
     if dry_run is None or dry_run.complete:
         return dry_run, None
-    return (dry_run if ends_by_itself(exp) else None), dry_run.rounds
-
-
-def ends_by_itself(exp: Experiment) -> bool:
-    """Whether the stop rule depends only on what can be counted in advance."""
-    return exp.stop.needs_clock or exp.stop.needs_privacy
+    can_end_sooner = exp.stop.needs_clock or exp.stop.needs_privacy  # by what is counted in advance
+    return (dry_run if can_end_sooner else None), dry_run.rounds
 
 
 def expected_rounds(

@@ -2,8 +2,6 @@
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +9,7 @@ from typing import Any
 
 import torch
 
-from fedexp.core.values import State, Uploads
+from fedexp.core.values import Uploads
 from fedexp.parts.tracker.contract import Tracker
 from fedexp.plan.alarm import TimeLimitExceeded, time_limit
 from fedexp.plan.dry_run import round_work, trains_in_lockstep
@@ -84,13 +82,13 @@ def probe(
         with Logbook(folder, exp, world, config, world.initial_state(), SilentProgress()) as logbook:
             try:
                 with time_limit(budget_s + GRACE_S):
-                    _try_rounds(exp, world, logbook, result, progress)
+                    _try_rounds(exp, logbook, budget, result, progress)
             except TimeLimitExceeded:
                 result.gave_up = f"round {logbook.state.round + 1} was not over after {budget_s + GRACE_S:.0f} s"
             progress.stage = str
             if result.tried_rounds:
                 progress.begin_step("closing the trial")
-                _close(config, logbook, result)
+                _close(config, logbook, budget, result)
         if result.tried_rounds:
             _measure_files(folder, result)
     result.partial_stages = budget.partial_stages
@@ -100,13 +98,13 @@ def probe(
 
 
 def _try_rounds(
-    exp: Experiment, world: World, logbook: Logbook, result: ProbeResult, progress: ProgressReporter
+    exp: Experiment, logbook: Logbook, budget: TimeBudget, result: ProbeResult, progress: ProgressReporter
 ) -> None:
     try:
-        _try(replace(exp, rounds=min(2, exp.rounds)), world, logbook, result, progress)
+        _try(replace(exp, rounds=min(2, exp.rounds)), logbook, budget, result, progress)
         further = _count_further_rounds(result, exp.rounds - 2)
         if further and result.reason is None:
-            _try(replace(exp, rounds=2 + further), world, logbook, result, progress)
+            _try(replace(exp, rounds=2 + further), logbook, budget, result, progress)
     except PartialRoundError:
         return
 
@@ -118,21 +116,25 @@ def _count_further_rounds(result: ProbeResult, remaining: int) -> int:
     return count if count > 1 else 0
 
 
-def _try(exp: Experiment, world: World, logbook: Logbook, result: ProbeResult, progress: ProgressReporter) -> None:
+def _try(
+    exp: Experiment, logbook: Logbook, budget: TimeBudget, result: ProbeResult, progress: ProgressReporter
+) -> None:
     state, before = logbook.state, None
-    budget, first, last = _time_budget(world), state.round + 1, exp.rounds
+    first, last = state.round + 1, exp.rounds
     progress.begin_step(
         f"round {first} of the trial" if first == 1 else f"{last + 1 - first} more rounds, as they are short"
     )
-    with _with_timed_workers(exp, world, state, result) as staffed_world:
+    started = time.perf_counter()
+    with with_workers(exp, logbook.world, state) as world:
         zero = time.perf_counter() - state.host_s
-        for after, row, uploads in run_rounds(exp, staffed_world, state):
+        result.worker_start_s, result.workers = time.perf_counter() - started, world.pool.size
+        for after, row, uploads in run_rounds(exp, world, state):
             window = (zero + (before or state.host_s), zero + row["host_s"])
             skipped_s = budget.skipped_seconds(*window), budget.skipped_seconds(*window, TRAINING.stage)
-            _record_round(staffed_world, row, uploads, before, skipped_s, result)
+            _record_round(world, row, uploads, before, skipped_s, result)
             before = row["host_s"]
             logbook.record(after, row, uploads)
-            _measure_memory(staffed_world, result)
+            _measure_memory(world, result)
             result.participants.update(uploads.owner.tolist())
             result.state_sizes.append(
                 (len(result.participants), megabytes((after.memory, [weights.flat for weights in after.models])))
@@ -140,19 +142,6 @@ def _try(exp: Experiment, world: World, logbook: Logbook, result: ProbeResult, p
             if first == 1 and after.round < last:
                 progress.begin_step(f"round {after.round + 1} of the trial")
     result.reason = reason_to_stop(logbook.state)
-
-
-@contextmanager
-def _with_timed_workers(exp: Experiment, world: World, state: State, result: ProbeResult) -> Iterator[World]:
-    started = time.perf_counter()
-    with with_workers(exp, world, state) as staffed_world:
-        result.worker_start_s, result.workers = time.perf_counter() - started, staffed_world.pool.size
-        yield staffed_world
-
-
-def _time_budget(world: World) -> TimeBudget:
-    assert isinstance(world.pool, BudgetedPool)
-    return world.pool.budget
 
 
 def _record_round(
@@ -182,14 +171,13 @@ def _measure_memory(world: World, result: ProbeResult) -> None:
     result.gpu_mb = gpu_mb(world.first.flat.device)
 
 
-def _close(config: dict[str, Any], logbook: Logbook, result: ProbeResult) -> None:
-    budget, opened = _time_budget(logbook.world), time.perf_counter()
+def _close(config: dict[str, Any], logbook: Logbook, budget: TimeBudget, result: ProbeResult) -> None:
     started = time.perf_counter()
     checkpoint.save(logbook.folder, logbook.state, config, {})
     result.save_s = time.perf_counter() - started
     started = time.perf_counter()
     logbook.conclude()
-    result.closing_s = time.perf_counter() - started + budget.skipped_seconds(opened, time.perf_counter())
+    result.closing_s = time.perf_counter() - started + budget.skipped_seconds(started, time.perf_counter())
     result.memory_mb = max(result.memory_mb, peak_mb())
 
 

@@ -50,4 +50,4 @@ def _first_point(composer: Composer, request: Request) -> PlanRequest:
         )
     first = points[0]
     varied = [word for word in first.overrides if any(word not in point.overrides for point in points)]
-    return PlanRequest(validate_point(composer, config, first), len(points), " ".join(varied))
+    return PlanRequest(validate_point(composer, config, first)[1], len(points), " ".join(varied))

@@ -6,8 +6,8 @@ training job may be stopped halfway. The time of the rest is estimated by its ef
 rate of the tried part. Missing results are sampled from those that were computed, so that the round can go on. Such
 results mean nothing: only times are taken from these rounds.
 
-All processes of a group make the same decisions: the clock, which differs between them, decides only which jobs they
-do, and their reports on these are summed.
+The clock, which differs between the processes of a group, decides only which jobs they do; their reports on these are
+summed, so all of them count the same.
 """
 
 import time
@@ -39,7 +39,7 @@ class PartialRoundError(RunError):
 
 @dataclass
 class Tally:
-    """Statistics of the jobs of one kind: units done and requested, and the seconds for an effort."""
+    """Statistics of the jobs of one kind: units done and requested, the seconds for an effort, and some results."""
 
     effort: float = 0.0
     seconds: float = 0.0
@@ -47,19 +47,12 @@ class Tally:
     requested: float = 0.0
     sample: torch.Tensor | None = None
 
-    @property
-    def rate(self) -> float:
-        """Seconds that one process takes for one unit of effort."""
-        return self.seconds / self.effort if self.effort else 0.0
+    def __str__(self) -> str:
+        return f"{self.done:{'.3g' if self.done < 100 else ',.0f'}} of {self.requested:,.0f}"
 
-
-@dataclass(frozen=True)
-class SkippedTime:
-    """Seconds that a call of the pool would have taken longer, when it ended, and in which stage of a round."""
-
-    end: float
-    stage: str
-    seconds: float
+    def can_replace(self, work: Work) -> bool:
+        """Whether the time and the results of such work can be estimated without doing any of it."""
+        return self.effort > 0 and self.sample is not None and self.sample.shape[1:] == work.out.shape[1:]
 
 
 @dataclass
@@ -71,7 +64,7 @@ class TimeBudget:
     stage: str = ""  # the present one
     stage_deadline: float = 0.0  # when this stage must end
     tallies: dict[JobKind, Tally] = field(default_factory=dict)
-    skipped_times: list[SkippedTime] = field(default_factory=list)
+    skipped: list[tuple[float, str, float]] = field(default_factory=list)  # end of a call, its stage, skipped seconds
 
     def enter_stage(self, stage: str) -> None:
         """Begins a stage, if it is not the present one."""
@@ -91,18 +84,16 @@ class TimeBudget:
 
     def skipped_seconds(self, since: float, until: float, stage: str | None = None) -> float:
         """Estimated seconds of skipped work between two times, in one stage or in all."""
-        some = (skipped for skipped in self.skipped_times if since < skipped.end <= until)
-        return sum(skipped.seconds for skipped in some if stage in (None, skipped.stage))
+        return sum(seconds for end, name, seconds in self.skipped if since < end <= until and stage in (None, name))
 
     @property
     def partial_stages(self) -> list[str]:
         """What was tried in part, in words."""
-        some = (
-            (kind, tally)
+        return [
+            f"{kind.stage}: {tally} {kind.unit}, the rest by {kind.cost}"
             for kind, tally in self.tallies.items()
             if tally.requested - tally.done > 1e-6 * tally.requested
-        )
-        return [f"{kind.stage}: {_done_text(tally)} {kind.unit}, the rest by {kind.cost}" for kind, tally in some]
+        ]
 
 
 class BudgetedPool(WorkerPool):
@@ -142,68 +133,51 @@ class BudgetedPool(WorkerPool):
         works = [work for work in works if work.jobs]
         if not works:
             return
-        if works[0].kind == TRAINING and self.budget.skipped_times and self.budget.tally(TRAINING).requested:
+        if works[0].kind == TRAINING and self.budget.skipped and self.budget.tally(TRAINING).requested:
             raise PartialRoundError("enough is tried")
         self.budget.enter_stage(works[0].kind.stage)
-        jobs, needed = self._order_jobs(works)
-        report = torch.zeros((len(jobs), 3), dtype=torch.float64, device=works[0].out.device)
-        for position in self.pool.claim(len(jobs)):
-            if position >= needed and self.budget.is_stage_over:
-                break
-            report[position] = torch.tensor(_try_job(*jobs[position]), dtype=torch.float64)
-        self.pool.all_reduce([*(work.out for work in works), report])
-        self._count_jobs(works, jobs, report.cpu().numpy())
-
-    def _order_jobs(self, works: list[Work]) -> tuple[list[tuple], int]:
-        """All jobs, and how many come first: one of each kind of which nothing is known yet."""
         jobs = [(work, rows, job) for work in works for rows, job in work.jobs]
-        first: dict[JobKind, int] = {}
-        for position, (work, _, _) in enumerate(jobs):
-            if self._is_untimed(work):
-                first.setdefault(work.kind, position)
-        chosen = set(first.values())
-        other_jobs = [job for position, job in enumerate(jobs) if position not in chosen] if chosen else jobs
-        return [*(jobs[position] for position in first.values()), *other_jobs], len(first)
+        report, tried = torch.zeros((len(jobs), 3), dtype=torch.float64, device=works[0].out.device), set()
+        for position in self.pool.claim(len(jobs)):
+            work, rows, job = jobs[position]
+            needed = work.kind not in tried and not self.budget.tally(work.kind).can_replace(work)
+            if needed or not self.budget.is_stage_over:
+                tried.add(work.kind)
+                report[position] = torch.tensor(_try_job(work, rows, job), dtype=torch.float64)
+        self.pool.all_reduce([*(work.out for work in works), report])
+        reports = report.cpu().split([len(work.jobs) for work in works])
+        skipped_s = sum(self._count(work, part.numpy()) for work, part in zip(works, reports, strict=True))
+        if skipped_s:
+            self.budget.skipped.append((time.perf_counter(), works[0].kind.stage, skipped_s))
 
-    def _is_untimed(self, work: Work) -> bool:
-        tally = self.budget.tallies.get(work.kind)
-        return tally is None or not tally.effort or not _fits(tally.sample, work)
+    def _count(self, work: Work, report: np.ndarray) -> float:
+        """Adds up the jobs that were done and fills in the results of the others; returns their estimated seconds."""
+        tally, (share, seconds, remaining) = self.budget.tally(work.kind), report.T
+        clients = np.array([len(rows) for rows, _ in work.jobs])
+        effort = clients if work.effort is None else np.array([work.effort[rows].sum() for rows, _ in work.jobs])
+        amount = clients if work.kind.unit == "clients" else effort
+        tally.effort += float(effort[share > 0].sum())
+        tally.seconds += float(seconds.sum() + remaining.sum())
+        tally.done += float((share * amount).sum())
+        tally.requested += float(amount.sum())
+        complete = [rows for (rows, _), part in zip(work.jobs, share, strict=True) if part == 1]
+        self._fill_missing(work, tally, np.concatenate([np.zeros(0, np.int64), *complete]))
+        untried_s = tally.seconds / tally.effort * float(effort[share == 0].sum()) if tally.effort else 0.0
+        return (untried_s + float(remaining.sum())) / min(self.size, len(work.jobs))
 
-    def _count_jobs(self, works: list[Work], jobs: list[tuple], report: np.ndarray) -> None:
-        """Adds up the jobs that were done, estimates those that were not, and fills in their results."""
-        share, seconds, remaining = report.T
-        effort = np.array([_effort(work, rows) for work, rows, _ in jobs])
-        total_skipped_s = 0.0
-        for kind in dict.fromkeys(work.kind for work in works):
-            of_kind, tally = np.array([work.kind == kind for work, _, _ in jobs]), self.budget.tally(kind)
-            amount = np.array([_amount(kind, work, rows) for work, rows, _ in jobs if work.kind == kind])
-            timed = of_kind & (share > 0)
-            tally.effort += float(effort[timed].sum())
-            tally.seconds += float((seconds + remaining)[timed].sum())
-            tally.done += float((share[of_kind] * amount).sum())
-            tally.requested += float(amount.sum())
-            skipped_s = tally.rate * float(effort[of_kind & (share == 0)].sum()) + float(remaining[of_kind].sum())
-            total_skipped_s += skipped_s / min(self.size, int(of_kind.sum()))
-        if total_skipped_s:
-            self.budget.skipped_times.append(SkippedTime(time.perf_counter(), works[0].kind.stage, total_skipped_s))
-        for work in works:
-            complete = [rows for (owner, rows, _), part in zip(jobs, share, strict=True) if owner is work and part == 1]
-            self._fill_missing(work, np.concatenate([*complete, np.zeros(0, np.int64)]).astype(np.int64))
-
-    def _fill_missing(self, work: Work, done: np.ndarray) -> None:
+    def _fill_missing(self, work: Work, tally: Tally, done: np.ndarray) -> None:
         """Fills missing results with sampled ones; clients' rows are changed a little, as no two are equal."""
-        tally = self.budget.tally(work.kind)
         if len(done):
             few = max(1, SAMPLE_SIZE // max(1, work.out[0].numel()))
             tally.sample = work.out[torch.from_numpy(done[:few])].clone()
         missing = np.setdiff1d(np.concatenate([rows for rows, _ in work.jobs]), done)
-        if not len(missing) or tally.sample is None or not _fits(tally.sample, work):
+        if not len(missing) or tally.sample is None or not tally.can_replace(work):
             return
-        chosen = np.random.default_rng(len(self.budget.skipped_times)).integers(len(tally.sample), size=len(missing))
+        chosen = np.random.default_rng(len(self.budget.skipped)).integers(len(tally.sample), size=len(missing))
         work.out[torch.from_numpy(missing)] = tally.sample[torch.from_numpy(chosen)]
-        if work.kind.unit == "clients":  # no two rows may be equal
-            for order, row in enumerate(missing.tolist()):
-                work.out[row] *= 1 + 0.1 * (order + 1) / len(missing)
+        if work.kind.unit == "clients":
+            change = 1 + 0.1 * torch.arange(1, len(missing) + 1, device=work.out.device) / len(missing)
+            work.out[torch.from_numpy(missing)] *= change.view(-1, *[1] * (work.out.dim() - 1))
 
 
 def _try_job(work: Work, rows: np.ndarray, job: Callable[[], torch.Tensor]) -> tuple[float, float, float]:
@@ -214,22 +188,3 @@ def _try_job(work: Work, rows: np.ndarray, job: Callable[[], torch.Tensor]) -> t
     except JobCutShortError as up:
         share, remaining_s = up.share, up.remaining_s
     return share, time.perf_counter() - started, remaining_s
-
-
-def _effort(work: Work, rows: np.ndarray) -> float:
-    return float(len(rows) if work.effort is None else work.effort[rows].sum())
-
-
-def _amount(kind: JobKind, work: Work, rows: np.ndarray) -> float:
-    """The amount in the kind's unit: clients, or the effort."""
-    return float(len(rows)) if kind.unit == "clients" else _effort(work, rows)
-
-
-def _fits(sample: torch.Tensor | None, work: Work) -> bool:
-    return sample is not None and sample.shape[1:] == work.out.shape[1:]
-
-
-def _done_text(tally: Tally) -> str:
-    requested = round(tally.requested)
-    done = tally.done if tally.done < 10 else round(tally.done)
-    return f"{done:,.3g} of {requested:,}" if done < 1000 else f"{done:,} of {requested:,}"

@@ -1,6 +1,5 @@
 """An overview of the tables: how many runs each has and needs, how long the others would take, and the verdicts."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +7,6 @@ from pathlib import Path
 
 from fedexp.replay import catalog, page, results, table
 from fedexp.replay.page import JudgedCell
-from fedexp.replay.verdict import LEVEL
 from fedexp.report.draw.markdown import Grid
 
 
@@ -73,59 +71,6 @@ def progress_grid(all_tables: Sequence[TableProgress]) -> Grid:
     """A row for each table: runs, hours and outcomes."""
     head = ["table", "about", "numbers", "measurements", "runs", "hours left", *page.OUTCOMES]
     return Grid(head, [[line.name, line.about, *_counts(line)] for line in all_tables], texts=2)
-
-
-def source_grid(all_tables: Sequence[TableProgress]) -> Grid:
-    """A row for each source with published numbers, and one for all: how many were run, agree and differ."""
-    sources: dict[str, list[JudgedCell]] = {}
-    for line in all_tables:
-        sources.setdefault(line.label, []).extend(line.judged_cells)
-    with_numbers = {label: cells for label, cells in sources.items() if page.numbers(cells)}
-    everything = [cell for cells in with_numbers.values() for cell in cells]
-    head = [
-        "source",
-        "numbers published",
-        "run",
-        "agree",
-        "differ, explained",
-        "differ, open",
-        "disputed",
-        "not resolved",
-    ]
-    rows = [[label, *_by_source(cells)] for label, cells in with_numbers.items()]
-    return Grid(head, [*rows, ["all", *_by_source(everything)]])
-
-
-def _by_source(cells: Sequence[JudgedCell]) -> list[str]:
-    counted = page.count_outcomes(cells)
-    explained = sum(bool(line.cell.explained) for line in page.numbers(cells) if line.verdict.outcome == "differs")
-    run = sum(counted[outcome] for outcome in page.DECIDED)
-    differing = [explained, counted["differs"] - explained]
-    return [
-        str(n)
-        for n in (
-            sum(counted.values()),
-            run,
-            counted["agrees"],
-            *differing,
-            counted["disputed"],
-            counted["not resolved"],
-        )
-    ]
-
-
-def describe_agreement(all_tables: Sequence[TableProgress]) -> str:
-    """How many of the published numbers were run and agree, and how many would differ by chance, in words."""
-    outcomes: Counter[str] = Counter()
-    for label in dict.fromkeys(line.label for line in all_tables):
-        cells = [cell for line in all_tables if line.label == label for cell in line.judged_cells]
-        outcomes.update(page.count_outcomes(cells))
-    run = sum(outcomes[outcome] for outcome in page.DECIDED)
-    share = f" ({100 * outcomes['agrees'] / run:.0f} %)" if run else ""
-    return (
-        f"Published numbers with all their seeds: {run}; {outcomes['agrees']} agree{share}. If all were right, about "
-        f"{LEVEL * run:.0f} would differ by chance. Begun, without a verdict so far: {outcomes['so far']}."
-    )
 
 
 def _counts(line: TableProgress) -> list[str]:

@@ -8,8 +8,7 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
@@ -37,7 +36,7 @@ from fedexp.run.state.checkpoint import changed_keys
 from fedexp.sweep.executor import build_launcher
 from fedexp.sweep.launchers.contract import PointEnd
 from fedexp.sweep.points import Point, compose, compose_point, validate_point
-from fedexp.sweep.run_point import run_point
+from fedexp.sweep.run_point import run_points
 
 RUNS = "runs"
 
@@ -98,7 +97,6 @@ class Replay:
     words: Sequence[str] = ()
     budget_s: float = math.inf
     start_time: float = field(default_factory=time.monotonic)
-    running: dict[Path, list[Job]] = field(default_factory=dict)
     failed: list[FailedRun] = field(default_factory=list)
 
     def execute(self) -> list[FailedRun]:
@@ -116,12 +114,12 @@ class Replay:
                 raise ConfigError("a replay needs a launcher of fedexp, e.g. hydra/launcher=joblib")
             for job in {job.cell.run: job for job in self.jobs}.values():
                 self._check(composer, config, job)
-            execute_point = partial(run_point, share=None if launcher.aloud else 1, trust=Trust(composed=True))
             make_folder(self.folder)
-            todo = self._todo(composer, config)
-            with open_folder(self.folder), closing(launcher.launch(todo, execute_point)) as ends:
-                for end in ends:
-                    self._record_end(end)
+            prepare = partial(self._prepare, composer, config)
+            with open_folder(self.folder):
+                for jobs, end in run_points(self._runs(), prepare, launcher, False, Trust(composed=True)):
+                    for job in jobs:
+                        self._record_result(job, end)
         finally:
             GlobalHydra.instance().clear()
         return self.failed
@@ -131,18 +129,6 @@ class Replay:
             validate_point(composer, config, job.point)
         except ConfigError as error:
             raise ConfigError(f"{self.table.name}, {error}") from error
-
-    def _todo(self, composer: Composer, config: DictConfig) -> Iterator[Path]:
-        """Yields the folders of the runs, each created when the launcher takes it."""
-        for jobs in self._runs():
-            first = jobs[0]
-            spent = time.monotonic() - self.start_time
-            if spent + 60 * (first.cell.minutes or 0.0) > self.budget_s:
-                continue
-            folder = (self.folder / RUNS / self._run_folder_name(first.cell) / str(first.seed)).absolute()
-            self._prepare(folder, compose_point(composer, config, first.point))
-            self.running[folder] = jobs
-            yield folder
 
     def _runs(self) -> list[list[Job]]:
         """The jobs grouped by run: several numbers of one run need it once."""
@@ -156,8 +142,17 @@ class Replay:
         first = next(candidate for candidate in self.table.cells if candidate.overrides == cell.overrides)
         return f"{first.folder}-{first.run}"
 
-    def _prepare(self, folder: Path, run_config: DictConfig) -> None:
-        """Saves a run's config. One that is there must be of the same run, but is not used: it may be planted."""
+    def _prepare(self, composer: Composer, config: DictConfig, jobs: list[Job]) -> Path | None:
+        """Creates the folder of a run; None if the run would end after the budget.
+
+        A config that is there must be of the same run, but is not used: it may be planted.
+        """
+        first = jobs[0]
+        spent = time.monotonic() - self.start_time
+        if spent + 60 * (first.cell.minutes or 0.0) > self.budget_s:
+            return None
+        run_config = compose_point(composer, config, first.point)
+        folder = (self.folder / RUNS / self._run_folder_name(first.cell) / str(first.seed)).absolute()
         refuse_special_files(folder)
         if saved_config.is_complete(folder):
             if changed := changed_keys(
@@ -168,10 +163,7 @@ class Replay:
                 )
             shutil.rmtree(folder / saved_config.FOLDER)
         saved_config.save(folder, run_config)
-
-    def _record_end(self, end: PointEnd) -> None:
-        for job in self.running.pop(end.folder):
-            self._record_result(job, end)
+        return folder
 
     def _record_result(self, job: Job, end: PointEnd) -> None:
         if end.code:

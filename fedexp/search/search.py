@@ -40,26 +40,17 @@ from fedexp.sweep.run_point import shared_cores
 NAME = "search.yaml"
 
 
-@dataclass(frozen=True)
-class Search:
-    """The settings of a search: its overrides, how many trials each method gets, and how they are drawn."""
+@dataclass(frozen=True, kw_only=True)
+class Search(Budget):
+    """The settings of a search: its overrides, and the budget of every method."""
 
     words: tuple[str, ...]
-    trials: int
-    seed: int = 0
-    pruning: bool = True
     config_dir: str | None = None
-    metric: str = "accuracy"
 
     @cached_property
     def space(self) -> space.Space:
         """The overrides, sorted into fixed, listed and searched ones."""
         return space.read(self.words)
-
-    @property
-    def budget(self) -> Budget:
-        """The budget of every method."""
-        return Budget(self.trials, self.seed, self.pruning, self.metric)
 
     def composer(self, *, typed: bool) -> tuple[Composer, Any]:
         """The composer, and the config that trials start from; `typed` if the user gave the words now, not a folder."""
@@ -82,7 +73,8 @@ class Search:
         first, metrics = [dimension.extreme_overrides()[0] for dimension in self.space.dimensions], {}
         for number, method in enumerate(self.space.methods):
             words = [*method, *first, self.space.seeds[0]]
-            metrics[build(validate_point(composer, config, self.point(number, words))).metrics[0]] = method
+            _, run_config = validate_point(composer, config, self.point(number, words))
+            metrics[build(run_config).metrics[0]] = method
         if len(metrics) > 1:
             raise ConfigError(
                 f"a search must have one main metric for all methods, got {', '.join(metrics)}; set evaluation.metrics"
@@ -127,9 +119,8 @@ def load(folder: Path, trust: Trust) -> Search:
             "damaged?"
         )
     settings = {name: content[name] for name in ("trials", "seed", "pruning", "metric")}
-    return Search(
-        tuple(content["words"]), **settings, config_dir=str(options_folder.absolute()) if options_folder else None
-    )
+    config_dir = str(options_folder.absolute()) if options_folder else None
+    return Search(words=tuple(content["words"]), config_dir=config_dir, **settings)
 
 
 def run_search(folder: Path, jobs: int, trust: Trust, tracker: dict[str, Any] | None = None) -> str:
@@ -145,7 +136,7 @@ def run_search(folder: Path, jobs: int, trust: Trust, tracker: dict[str, Any] | 
             from joblib import delayed
 
             parallel(jobs)(delayed(run_trials)(folder.absolute(), 1, trust, tracker) for _ in range(jobs))
-        studies = [MethodTrials(folder, method, search.budget) for method in search.space.methods]
+        studies = [MethodTrials(folder, method, search) for method in search.space.methods]
         flags = () if search.config_dir is None else ("--config-dir", search.config_dir)
         return table.write_results(folder, search.space, studies, flags)
 
@@ -158,7 +149,7 @@ def run_trials(folder: Path, share: int | None, trust: Trust, tracker: dict[str,
         with open_folder(folder), shared_cores(share), logs.restore_logging(), environment:
             composer, config = search.composer(typed=False)
             addresses.demand(_with_tracker(resolve_config(config), tracker), folder / "0" / "0", trust)
-            studies = [MethodTrials(folder, method, search.budget) for method in search.space.methods]
+            studies = [MethodTrials(folder, method, search) for method in search.space.methods]
             while studies:
                 pairs = [(study, _run_next_trial(study, search, composer, config, trust, tracker)) for study in studies]
                 studies = [study for study, has_more in pairs if has_more]

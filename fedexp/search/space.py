@@ -73,8 +73,13 @@ def read(words: Sequence[str]) -> Space:
         raise ConfigError(
             "a search must vary something, e.g. 'local.lr=interval(0.01,1)' or 'local.epochs=choice(1,5)'"
         )
-    listed = {key: list(override.sweep_string_iterator()) for key, override in last.items() if _is_listed(override)}
-    seeds = tuple(f"seed={value}" for value in listed.pop("seed", [])) or _seed(last)
+    listed = {
+        key: list(override.sweep_string_iterator())
+        for key, override in last.items()
+        if override.is_sweep_override() and not _is_searched(override)
+    }
+    seed = str(last["seed"].input_line) if "seed" in last else "seed=0"
+    seeds = tuple(f"seed={value}" for value in listed.pop("seed", [])) or (seed,)
     methods = product(*([f"{key}={value}" for value in values] for key, values in listed.items()))
     fixed = [
         str(override.input_line) for key, override in last.items() if not override.is_sweep_override() and key != "seed"
@@ -89,18 +94,10 @@ def _parse(words: Sequence[str]) -> list[Override]:
         raise explain(error, words, list) from error
 
 
-def _seed(last: dict[str, Override]) -> tuple[str, ...]:
-    return (str(last["seed"].input_line),) if "seed" in last else ("seed=0",)
-
-
 def _is_searched(override: Override) -> bool:
     value = override.value()
     simple = isinstance(value, ChoiceSweep) and value.simple_form
     return override.is_sweep_override() and not simple
-
-
-def _is_listed(override: Override) -> bool:
-    return override.is_sweep_override() and not _is_searched(override)
 
 
 def _dimension(override: Override) -> Dimension:

@@ -24,13 +24,13 @@ _RANDOM_TRIALS = 5  # trials drawn at random, before the sampler and the pruner 
 _MAX_NAME = 100  # characters of a folder's name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Budget:
     """How many trials a method has, the seed of their draws, whether poor ones may be stopped early, and by what."""
 
     trials: int
-    seed: int
-    pruning: bool
+    seed: int = 0
+    pruning: bool = True
     metric: str = "accuracy"
 
 

@@ -80,24 +80,18 @@ def resume(
         typed=False,
     )
     with no_environment(path):
-        _continue_sweep(request, saved, folder, trust, tracker)
-
-
-def _continue_sweep(
-    request: Request, saved: dict[str, Any], folder: Path, trust: Trust, tracker: dict[str, Any] | None
-) -> None:
-    composer, config = _recompose(request, saved, folder, trust)
-    _set_folder(config, folder)
-    points, launcher = expand_points(composer, config), build_launcher(config)
-    if launcher is None or not points:
-        raise ConfigError(
-            f"{display_path(folder)} belongs to a plugin of Hydra, which decides about its points; start it anew"
-        )
-    for point in points:
-        saved_overrides.refuse_hydra(point.overrides, folder / NAME)
-    sweep = Sweep(composer, config, points, launcher, tracker, trust)
-    sweep.demand_addresses()
-    _execute(sweep)
+        composer, config = _recompose(request, saved, folder, trust)
+        _set_folder(config, folder)
+        points, launcher = expand_points(composer, config), build_launcher(config)
+        if launcher is None or not points:
+            raise ConfigError(
+                f"{display_path(folder)} belongs to a plugin of Hydra, which decides about its points; start it anew"
+            )
+        for point in points:
+            saved_overrides.refuse_hydra(point.overrides, path)
+        sweep = Sweep(composer, config, points, launcher, tracker, trust)
+        sweep.demand_addresses()
+        _execute(sweep)
 
 
 def _recompose(request: Request, saved: dict[str, Any], folder: Path, trust: Trust) -> tuple[Composer, DictConfig]:

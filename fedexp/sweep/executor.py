@@ -1,10 +1,8 @@
 """Runs the missing points of a sweep: creates their folders, gives them to the launcher, reports how each ended."""
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,7 +23,7 @@ from fedexp.run.change_tracker import write_tracker
 from fedexp.sweep.launchers.basic import Basic
 from fedexp.sweep.launchers.contract import Launcher, PointEnd
 from fedexp.sweep.points import Point, compose_point
-from fedexp.sweep.run_point import TRACEBACK, run_point
+from fedexp.sweep.run_point import TRACEBACK, run_points
 
 NUMBER = "${hydra.job.num}"
 SHOWN = 5  # failed points that the last line names
@@ -45,27 +43,24 @@ class Sweep:
     tracker: dict[str, Any] | None = None
     trust: Trust = NO_TRUST
     points_by_folder: dict[Path, Point] = field(default_factory=dict)
-    finished_before: frozenset[int] = frozenset()  # points that were finished before
-    done_count: int = 0  # points with nothing left to do
+    failed: list[PointEnd] = field(default_factory=list)
+    done: set[int] = field(default_factory=set)  # numbers of the points with nothing left to do
     running: int = 0  # points that are running
     peak_running: int = 1  # the most that ran at once
     durations: list[float] = field(default_factory=list)  # seconds of the points that ended well
 
     def execute(self) -> list[PointEnd]:
         """Executes what is missing or unfinished and returns the points that failed."""
-        failed = []
-        share = None if self.launcher.aloud else 1
-        execute_point = partial(run_point, share=share, aloud=self.launcher.aloud, trust=self.trust)
-        self.finished_before = self.finished_points()
-        self.done_count = len(self.finished_before)
-        with closing(self.launcher.launch(self._todo(failed), execute_point)) as outcomes:
-            for outcome in outcomes:
-                self.done_count, self.running = self.done_count + 1, self.running - 1
-                self.durations += [] if outcome.code else [outcome.seconds]
-                self._tell(outcome)
-                if outcome.code:
-                    failed.append(outcome)
-        return failed
+        sweep = Path(self.config.hydra.sweep.dir)
+        if self._has_numbered_folders():  # else points have to be composed first
+            self.done = {point.number for point in self.points if folders.is_finished(sweep / str(point.number))}
+        for point, end in run_points(self.points, self._prepare, self.launcher, self.launcher.aloud, self.trust):
+            self.done.add(point.number)
+            self.running -= 1
+            self.durations += [] if end.code else [end.seconds]
+            self.failed += [end] if end.code else []
+            self._tell(point, end)
+        return self.failed
 
     def demand_addresses(self) -> None:
         """Refuses another's sweep before any point begins, if its trackers would send to unknown addresses.
@@ -94,30 +89,29 @@ class Sweep:
             nodes.append(comparable_configs(self.config)[0].get("tracker"))
         return [node for number, node in enumerate(nodes) if node and node not in nodes[:number]]
 
-    def _todo(self, failed: list[PointEnd]) -> Iterator[Path]:
-        """Yields the folders of unfinished points, each created when the launcher takes it."""
-        for point in self.points:
-            try:
-                folder = self._point_folder(point)
-                self._refuse_shared(folder, point)
-                write_tracker(folder, self.tracker)
-                finished = folders.is_finished(folder)
-                if finished and self._has_tracker():
-                    send_missing(folder, self.trust)
-            except ConfigError as error:
-                log.error("failed: %s%s", point, error)
-                failed.append(PointEnd(Path(self.config.hydra.sweep.dir), USAGE_ERROR, str(error)))
-                self.done_count += point.number not in self.finished_before
-                continue
-            self.points_by_folder[folder] = point
-            if finished:
-                self.done_count += point.number not in self.finished_before
-                continue
-            self.running += 1
-            self.peak_running = max(self.peak_running, self.running)
-            if self.launcher.aloud:
-                log.info("%d of %d: %s", point.number + 1, len(self.points), point.words)
-            yield folder
+    def _prepare(self, point: Point) -> Path | None:
+        """Creates the folder of a point; None if it is finished, or cannot be run."""
+        try:
+            folder = self._point_folder(point)
+            self._refuse_shared(folder)
+            write_tracker(folder, self.tracker)
+            finished = folders.is_finished(folder)
+            if finished and _sends_anything({"tracker": self.tracker} if self.tracker else self.config):
+                send_missing(folder, self.trust)
+        except ConfigError as error:
+            log.error("failed: %s%s", point, error)
+            self.failed.append(PointEnd(Path(self.config.hydra.sweep.dir), USAGE_ERROR, str(error)))
+            self.done.add(point.number)
+            return None
+        self.points_by_folder[folder] = point
+        if finished:
+            self.done.add(point.number)
+            return None
+        self.running += 1
+        self.peak_running = max(self.peak_running, self.running)
+        if self.launcher.aloud:
+            log.info("%d of %d: %s", point.number + 1, len(self.points), point.words)
+        return folder
 
     def _point_folder(self, point: Point) -> Path:
         """The folder of a point, with the point's config in it.
@@ -142,7 +136,7 @@ class Sweep:
         saved_config.save(folder, point_config)
         return folder
 
-    def _refuse_shared(self, folder: Path, point: Point) -> None:
+    def _refuse_shared(self, folder: Path) -> None:
         if folder in self.points_by_folder:
             number = self.points_by_folder[folder].number
             raise ConfigError(
@@ -154,31 +148,21 @@ class Sweep:
         sweep_config = cast(dict[str, Any], OmegaConf.to_container(self.config.hydra.sweep, resolve=False))
         return sweep_config["subdir"] == NUMBER
 
-    def _has_tracker(self) -> bool:
-        return _sends_anything({"tracker": self.tracker} if self.tracker else self.config)
-
-    def _tell(self, outcome: PointEnd) -> None:
+    def _tell(self, point: Point, end: PointEnd) -> None:
         configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
-        point = self.points_by_folder[outcome.folder]
-        if outcome.code:
-            log.error("failed: %s%s", point, outcome.message)
+        if end.code:
+            log.error("failed: %s%s", point, end.message)
         words = "" if self.launcher.aloud else f": {point.words}"
-        took = " failed" if outcome.code else f", {format_duration(outcome.seconds)}"
+        took = " failed" if end.code else f", {format_duration(end.seconds)}"
         log.info("%d of %d%s%s%s", point.number + 1, len(self.points), words, took, self._describe_remaining())
 
     def _describe_remaining(self) -> str:
         """How many points remain, and how long they will take at the mean duration so far."""
-        remaining = len(self.points) - self.done_count
+        remaining = len(self.points) - len(self.done)
         if not self.durations or not remaining:
             return f"; {remaining} left" if remaining else ""
         mean_seconds = sum(self.durations) / len(self.durations)
         return f"; {remaining} left, about {format_duration(mean_seconds * remaining / self.peak_running)}"
-
-    def finished_points(self) -> frozenset[int]:
-        """The numbers of finished points, if folders are named by number; else points have to be composed first."""
-        sweep = Path(self.config.hydra.sweep.dir)
-        points = self.points if self._has_numbered_folders() else ()
-        return frozenset(point.number for point in points if folders.is_finished(sweep / str(point.number)))
 
 
 def _sends_anything(config: Mapping[str, Any] | DictConfig) -> bool:

@@ -21,7 +21,7 @@ from fedexp.run.validate import validate_config
 
 CHECKED_AT_MOST = 200
 MOST_POINTS = 100_000
-_SWEEPERS = {one_at_a_time.BASIC: one_at_a_time.combinations, one_at_a_time.NAME: one_at_a_time.expand_points}
+SWEEPERS = {one_at_a_time.BASIC: one_at_a_time.combinations, one_at_a_time.NAME: one_at_a_time.expand_points}
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def compose(composer: Composer, request: Request, with_log_configuration: bool =
 def expand_points(composer: Composer, config: DictConfig) -> list[Point]:
     """Every point, numbered as the sweeper does; none for a sweeper that chooses points as it goes."""
     sweeper = config.hydra.sweeper
-    split = _SWEEPERS.get(str(sweeper.get("_target_")))
+    split = SWEEPERS.get(str(sweeper.get("_target_")))
     if split is None:
         return []
     words = one_at_a_time.join_overrides(sweeper.params, config.hydra.overrides.task)
@@ -95,19 +95,14 @@ def check_points(composer: Composer, config: DictConfig) -> list[Point]:
     """Refuses a sweep with an impossible point; composing takes time, so a very long sweep is checked in part."""
     todo = expand_points(composer, config)
     checked_points = [
-        replace(point, config=_compose_and_validate(composer, config, point)[0]) for point in todo[:CHECKED_AT_MOST]
+        replace(point, config=validate_point(composer, config, point)[0]) for point in todo[:CHECKED_AT_MOST]
     ]
     if len(todo) > CHECKED_AT_MOST:
         log.info("Checked the first %d of %d points", CHECKED_AT_MOST, len(todo))
     return checked_points + todo[CHECKED_AT_MOST:]
 
 
-def validate_point(composer: Composer, config: DictConfig, point: Point) -> dict[str, Any]:
-    """Composes and checks a point, and returns its plain config."""
-    return _compose_and_validate(composer, config, point)[1]
-
-
-def _compose_and_validate(composer: Composer, config: DictConfig, point: Point) -> tuple[DictConfig, dict[str, Any]]:
+def validate_point(composer: Composer, config: DictConfig, point: Point) -> tuple[DictConfig, dict[str, Any]]:
     """Composes and checks a point; returns its complete config, with Hydra's keys, and the plain one."""
     try:
         point_config = compose_point(composer, config, point)

@@ -1,16 +1,17 @@
-"""Runs or resumes one point of a sweep, in the process that a launcher chose.
+"""Runs or resumes points by a launcher, each in the process that the launcher chose.
 
 The point's folder holds all that is needed: `.hydra/config.yaml` what to run, the tables and states how far it came,
 `summary.json` that it is finished. `traceback.txt` says why it failed.
 """
 
 import os
-import sys
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from fedexp.config.compose import read_config
 from fedexp.config.trust import NO_TRUST, Trust
@@ -21,9 +22,31 @@ from fedexp.process import logs
 from fedexp.process.cpu_cores import SHARE
 from fedexp.process.exits import CommandExit, exit_on_error
 from fedexp.run import addresses, folders
-from fedexp.sweep.launchers.contract import PointEnd
+from fedexp.sweep.launchers.contract import Launcher, PointEnd
 
 TRACEBACK = "traceback.txt"
+P = TypeVar("P")
+
+
+def run_points(
+    points: Iterable[P], prepare: Callable[[P], Path | None], launcher: Launcher, aloud: bool, trust: Trust
+) -> Iterator[tuple[P, PointEnd]]:
+    """Yields every point with its end, in any order.
+
+    `prepare` makes the folder of a point when the launcher asks for the next one; None if the point is not to be run.
+    """
+    running: dict[Path, P] = {}
+
+    def prepared_folders() -> Iterator[Path]:
+        for point in points:
+            if (folder := prepare(point)) is not None:
+                running[folder] = point
+                yield folder
+
+    run = partial(run_point, share=None if launcher.aloud else 1, aloud=aloud, trust=trust)
+    with closing(launcher.launch(prepared_folders(), run)) as ends:
+        for end in ends:
+            yield running.pop(end.folder), end
 
 
 def run_point(folder: Path, share: int | None = None, aloud: bool = False, trust: Trust = NO_TRUST) -> PointEnd:
@@ -95,10 +118,5 @@ def shared_cores(share: int | None) -> Iterator[None]:
 @contextmanager
 def _discard_output() -> Iterator[None]:
     """Discards what a point prints: several on one terminal would only disturb each other."""
-    streams = sys.stdout, sys.stderr
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        sys.stdout = sys.stderr = nowhere
-        try:
-            yield
-        finally:
-            sys.stdout, sys.stderr = streams
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        yield

@@ -18,12 +18,12 @@ from fedexp.files.atomic import display_path
 from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.report.read import methods, runs
 from fedexp.report.topics import sweep_table
+from fedexp.sweep.points import SWEEPERS
 from fedexp.verify.comparison import cells_agree
 from fedexp.verify.coverage import unchecked_files
 from fedexp.verify.verify import ReplayBudget, Say, VerifyResult, verify
 
 NAME, TABLE = "multirun.yaml", "sweep.csv"
-_SPLITTERS = {one_at_a_time.BASIC: one_at_a_time.combinations, one_at_a_time.NAME: one_at_a_time.expand_points}
 
 
 def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO_TRUST) -> VerifyResult:
@@ -57,7 +57,7 @@ def _missing_points(folder: Path) -> Iterator[str]:
     """Yields complaints about points that have no folder of their number, or whose folder has other words."""
     hydra = read_yaml(folder / NAME).get("hydra", {})
     sweeper = _section(hydra, "sweeper")
-    split, task = _SPLITTERS.get(str(sweeper.get("_target_"))), _section(hydra, "overrides").get("task")
+    split, task = SWEEPERS.get(str(sweeper.get("_target_"))), _section(hydra, "overrides").get("task")
     if split is None or str(_section(hydra, "sweep").get("subdir")) != "${hydra.job.num}":
         return
     try:

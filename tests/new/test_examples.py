@@ -1,43 +1,46 @@
-"""The example of every group is a part that runs, and what `fedexp new` writes of it runs as it is typed."""
+"""What `fedexp new` writes for any group is a part that runs, as it is typed."""
 
 import ast
+import inspect
 import runpy
 import shlex
 from pathlib import Path
 
 import pytest
 import yaml
-from omegaconf import OmegaConf
-from worlds import Tiny, world_of
 
 from fedexp import cli
-from fedexp.core.values import State
+from fedexp.config.roles import ROLES
 from fedexp.new import new
 from fedexp.new.examples.tracker import OwnTracker
 from fedexp.parts import Order, SyncState
 from fedexp.parts.tracker.lines import Line
-from fedexp.simulation.rounds import run_rounds
 
 
 @pytest.mark.parametrize("group", new.groups())
-def test_two_rounds_of_the_example(tiny: Tiny, group: str):
-    option = yaml.safe_load((new.EXAMPLES / f"{group}.yaml").read_text())
-    config = OmegaConf.merge(tiny(*new.REQUIRED_OVERRIDES.get(group, ())), {group: None}, {group: option})
-    world = world_of(OmegaConf.to_container(config, resolve=True))  # type: ignore[arg-type]
-    part = world.exp.part(group)
-    assert type(part).__module__ == f"fedexp.new.examples.{group}"
-    states: list[State] = [state for state, _, _ in run_rounds(world.exp, world, world.initial_state())]
-    assert [state.round for state in states] == [1, 2]
+def test_two_rounds_of_what_is_written(group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    *_, test = new.write(group, f"own_{group}", tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    runpy.run_path(str(test))["test_two_rounds"](tmp_path)
 
 
 @pytest.mark.parametrize("group", new.groups())
 def test_another_name_makes_it_the_users(group: str):
     module, option, test = new.files(group, "my_own").values()
-    (own,) = {node.name for node in ast.parse(module).body if isinstance(node, ast.ClassDef)} & {"MyOwn"}
-    assert yaml.safe_load(option)["_target_"] == f"mine.my_own.{own}"
+    tree = ast.parse(module)
+    assert "MyOwn" in {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    assert yaml.safe_load(option)["_target_"] == "mine.my_own.MyOwn"
     assert option.startswith("# ")
     assert "fedexp.new" not in module + option + test
-    ast.parse(test)
+    imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    assert {name for name in imported if name.startswith("fedexp")} == {"fedexp.parts"}
+    former = yaml.safe_load(new.example_option(group).read_text())["_target_"].rpartition(".")[2]
+    assert former not in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert max(map(len, module.splitlines())) <= new.LINE
+    contract = next(role for role in ROLES if role.name == group).kind
+    for name, method in inspect.getmembers(contract, inspect.isfunction):
+        if method.__module__ == contract.__module__ and method.__doc__ and not name.startswith("_"):
+            assert f"* `{name}(" in str(ast.get_docstring(tree))
 
 
 def test_what_is_written_runs_as_it_is_typed(
@@ -50,7 +53,6 @@ def test_what_is_written_runs_as_it_is_typed(
     assert (there, variable) == ("own", "PYTHONPATH=.")
     monkeypatch.chdir(there)
     monkeypatch.syspath_prepend(Path.cwd())
-    runpy.run_path("tests/test_typed.py")["test_two_rounds"](tmp_path)
     assert cli.main([*words, "pictures=false"]) == 0
     assert "final accuracy" in capsys.readouterr().out
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from fedexp.cli import main
+from fedexp.plan.progress import report_progress
 from fedexp.plan.time_budget import BudgetedPool, PartialRoundError, TimeBudget
 from fedexp.training.loop.trainer import LoopTrainer, Task
 from fedexp.training.workers.pool import EVALUATION, TRAINING, JobKind, Work, WorkerPool
@@ -55,7 +56,7 @@ def test_what_fits_is_done_and_costs_nothing_more():
     BudgetedPool(WorkerPool(), ration).execute(work)
     assert work.out[:, 0].tolist() == list(range(20))
     assert ration.partial_stages == []
-    assert ration.skipped_times == []
+    assert ration.skipped == []
 
 
 def test_what_does_not_fit_is_priced_by_what_was_done():
@@ -172,8 +173,6 @@ def test_what_looks_at_no_clock_is_given_up_with_a_word(
 
 
 def test_a_long_silence_is_broken(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    from fedexp.plan.progress import report_progress
-
     monkeypatch.setattr("fedexp.plan.progress.SILENCE_S", 0.2)
     with report_progress() as voice:
         voice.begin_step("thinking", print_now=False)

@@ -6,6 +6,7 @@ from fedexp.replay.quantity import CellQuantity
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell
 from fedexp.replay.verdict import Published, Verdict
+from scripts.replay_pages import describe_agreement, source_grid
 
 
 def cell(name: str, seeds: int = 1, minutes: float | None = None, explained: str = "", number: str = "") -> Cell:
@@ -62,7 +63,7 @@ def test_several_numbers_of_a_run_are_one_run():
 
 def test_numbers_are_added_up_by_source():
     """Tables of a source together; one number for two settings that try for it; what is our own apart."""
-    grid = overview.source_grid(HELD)
+    grid = source_grid(HELD)
     assert list(grid.headings)[:6] == [
         "source",
         "numbers published",
@@ -76,11 +77,11 @@ def test_numbers_are_added_up_by_source():
         ["B", "1", "1", "1", "0", "0"],
         ["all", "6", "4", "2", "1", "1"],
     ]
-    assert overview.describe_agreement(HELD) == (
+    assert describe_agreement(HELD) == (
         "Published numbers with all their seeds: 4; 2 agree (50 %). If all were right, about 0 would differ by chance. "
         "Begun, without a verdict so far: 1."
     )
-    assert overview.describe_agreement([]).startswith("Published numbers with all their seeds: 0; 0 agree. If")
+    assert describe_agreement([]).startswith("Published numbers with all their seeds: 0; 0 agree. If")
 
 
 def test_the_list_shows_runs_and_hours():

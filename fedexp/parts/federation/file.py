@@ -19,7 +19,7 @@ from fedexp.data.store import find_user_file, stamp
 from fedexp.files.user_csv import rows_with_lines, separator_name
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.federation.contract import Federation
-from fedexp.parts.federation.owners import gather
+from fedexp.parts.federation.owners import partition_by_owner
 from fedexp.parts.federation.partition import Partition
 
 NOBODY = -1
@@ -62,7 +62,7 @@ class File(Federation):
     ) -> Partition:
         assert subjects is not None
         clients = self._owners()[1]
-        return gather(np.where(subjects < 0, clients, subjects), clients)
+        return partition_by_owner(np.where(subjects < 0, clients, subjects), clients)
 
     def _file(self) -> Path:
         return find_user_file(self.path, self.directory, "federation.path", ".csv or .npy")

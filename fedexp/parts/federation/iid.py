@@ -14,7 +14,7 @@ import numpy as np
 
 from fedexp.core.part import Range
 from fedexp.parts.federation.contract import Federation
-from fedexp.parts.federation.owners import gather
+from fedexp.parts.federation.owners import partition_by_owner
 from fedexp.parts.federation.partition import Partition
 
 
@@ -22,7 +22,7 @@ def split_evenly(examples: int, clients: int, rng: np.random.Generator) -> Parti
     """Deals the shuffled examples to the clients in turn."""
     owner = np.empty(examples, dtype=np.int32)
     owner[rng.permutation(examples)] = np.arange(examples, dtype=np.int32) % clients
-    return gather(owner, clients)
+    return partition_by_owner(owner, clients)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedexp.parts.federation.owners import gather
+from fedexp.parts.federation.owners import partition_by_owner
 from fedexp.parts.federation.partition import Partition
 
 
@@ -15,10 +15,10 @@ def assign_test_examples(partition: Partition, train: np.ndarray, test: np.ndarr
     owner = np.repeat(np.arange(partition.clients), partition.sizes)
     subjects, number = np.unique(train[partition.indices], return_inverse=True)
     if not len(subjects):
-        return gather(np.full(len(test), partition.clients), partition.clients)
+        return partition_by_owner(np.full(len(test), partition.clients), partition.clients)
     first, last = np.full(len(subjects), partition.clients), np.full(len(subjects), -1)
     np.minimum.at(first, number, owner)
     np.maximum.at(last, number, owner)
     position = np.searchsorted(subjects, test).clip(max=len(subjects) - 1)
     has_one_owner = (subjects[position] == test) & (first == last)[position]
-    return gather(np.where(has_one_owner, first[position], partition.clients), partition.clients)
+    return partition_by_owner(np.where(has_one_owner, first[position], partition.clients), partition.clients)

@@ -9,7 +9,7 @@ import numpy as np
 from fedexp.parts.federation.partition import Partition
 
 
-def gather(owner: np.ndarray, clients: int) -> Partition:
+def partition_by_owner(owner: np.ndarray, clients: int) -> Partition:
     """Lists the examples of each client, ascending; `owner` [S] is below `clients`, or equal to it for no owner."""
     offsets = np.zeros(clients + 1, dtype=np.int64)
     np.cumsum(np.bincount(owner, minlength=clients)[:clients], out=offsets[1:])
@@ -29,14 +29,14 @@ def deal(labels: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> Pa
     numbers = np.arange(clients, dtype=np.int32)
     for members, shares in zip(np.split(by_class, ends[:-1]), counts, strict=True):
         owner[rng.permutation(members)[: shares.sum()]] = np.repeat(numbers, shares)
-    return gather(owner, clients)
+    return partition_by_owner(owner, clients)
 
 
 def split_by_sizes(sizes: np.ndarray, rng: np.random.Generator) -> Partition:
     """Splits shuffled examples by `sizes [N]`: client k gets `sizes[k]` of them."""
     owner = np.empty(sizes.sum(), dtype=np.int32)
     owner[rng.permutation(len(owner))] = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-    return gather(owner, len(sizes))
+    return partition_by_owner(owner, len(sizes))
 
 
 def apportion(total: int, weights: np.ndarray, leftovers: str = "dealt") -> np.ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 
 from fedexp.core.part import Range
 from fedexp.parts.federation.contract import Federation
-from fedexp.parts.federation.owners import gather
+from fedexp.parts.federation.owners import partition_by_owner
 from fedexp.parts.federation.partition import Partition
 
 
@@ -27,7 +27,7 @@ def split_in_shards(labels: np.ndarray, clients: int, shards_per_client: int, rn
     holder = rng.permutation(shards) // shards_per_client
     owner = np.empty(len(labels), dtype=np.int32)
     owner[np.argsort(labels, kind="stable")] = np.repeat(holder, np.diff(bounds))
-    return gather(owner, clients)
+    return partition_by_owner(owner, clients)
 
 
 @dataclass(frozen=True, kw_only=True)

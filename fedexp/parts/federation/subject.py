@@ -18,7 +18,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.federation.contract import Federation
-from fedexp.parts.federation.owners import gather
+from fedexp.parts.federation.owners import partition_by_owner
 from fedexp.parts.federation.partition import Partition
 
 _NO_SUBJECTS = (
@@ -31,7 +31,7 @@ _NO_SUBJECTS = (
 def split_by_subject(subjects: np.ndarray) -> Partition:
     """One client for each distinct entry of `subjects` [S]."""
     people, owner = np.unique(subjects, return_inverse=True)
-    return gather(owner, len(people))
+    return partition_by_owner(owner, len(people))
 
 
 def deal_people(
@@ -43,7 +43,7 @@ def deal_people(
     order = rng.permutation(len(people))
     owner[order[: clients * persons_per_client]] = np.repeat(np.arange(clients), persons_per_client)
     is_public = np.isin(person, order[clients * persons_per_client :][:server])
-    dealt = gather(owner[person], clients)
+    dealt = partition_by_owner(owner[person], clients)
     return Partition(dealt.offsets, dealt.indices, np.flatnonzero(is_public))
 
 

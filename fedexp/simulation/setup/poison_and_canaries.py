@@ -14,7 +14,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.random_streams import stream
 from fedexp.core.values import Canaries
 from fedexp.parts.dataset.contract import Data, Split
-from fedexp.parts.federation.owners import gather
+from fedexp.parts.federation.owners import partition_by_owner
 from fedexp.parts.federation.partition import Partition
 from fedexp.simulation.setup.data_split import DataSplit
 from fedexp.simulation.setup.experiment import Experiment
@@ -54,7 +54,7 @@ def give_copies(exp: Experiment, data: Data, split: DataSplit) -> tuple[Data, Da
     owner[honest_examples] = np.repeat(honest_clients, split.partition.sizes)
     owner[examples:] = np.repeat(malicious, copies)
     held_out = split.held_out.among(clients, honest_clients)
-    split = replace(split, partition=gather(owner, clients), held_out=held_out)
+    split = replace(split, partition=partition_by_owner(owner, clients), held_out=held_out)
     return append_copies(data, np.concatenate(drawn)), split, malicious
 
 
@@ -89,4 +89,4 @@ def plant_canaries(data: Data, partition: Partition, canaries: Canaries) -> tupl
     owner[partition.indices] = np.repeat(np.arange(partition.clients), partition.sizes)
     owner[canaries.index] = np.where(canaries.included, canaries.owner, nobody)
     train = Split(torch.cat([data.train.x, canaries.x]), torch.cat([data.train.y, canaries.y]))
-    return replace(data, train=train), gather(owner, partition.clients)
+    return replace(data, train=train), partition_by_owner(owner, partition.clients)
