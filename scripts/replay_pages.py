@@ -6,6 +6,7 @@ python scripts/replay_pages.py --again 10  runs the ten cheapest results once mo
 """
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -13,7 +14,9 @@ from pathlib import Path
 from fedexp.data.store import data_root
 from fedexp.files.atomic import write_atomically
 from fedexp.replay import overview, page, recheck, table
+from fedexp.replay.page import JudgedCell
 from fedexp.replay.results import Result
+from fedexp.replay.verdict import LEVEL
 from fedexp.report.draw.markdown import Grid
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,11 +30,8 @@ KEPT = ROOT / "scripts" / "replays"
 def pages() -> dict[Path, str]:
     """What the pages must hold."""
     held = overview.read_progress(KEPT)
-    share = describe_share_inside(held)
-    tables = {
-        "verdicts": f"\n{verdict_grid(held).markdown()}\n{share}\n",
-        "progress": f"\n{overview.progress_grid(held).markdown()}\n{share}\n",
-    }
+    sources = f"\n{source_grid(held).markdown()}\n{describe_agreement(held)}\n"
+    tables = {"verdicts": sources, "progress": f"{sources}\n{overview.progress_grid(held).markdown()}"}
     made = {path: filled(path.read_text(), tables) for path in (ROOT / "README.md", KEPT / "README.md")}
     for line in held:
         if (KEPT / line.name).is_dir():  # a page without any run can go stale as well
@@ -41,27 +41,57 @@ def pages() -> dict[Path, str]:
     return made
 
 
-def verdict_grid(all_tables: Sequence[overview.TableProgress]) -> Grid:
-    """A row for each table with results, one for the others and one for all: the verdicts alone."""
-    not_begun = [table_progress for table_progress in all_tables if not table_progress.done]
-    named = [(table_progress.name, [table_progress]) for table_progress in all_tables if table_progress.done] + [
-        (f"{len(not_begun)} not begun", not_begun)
-    ] * bool(not_begun)
-    rows = []
-    for name, tables in [*named, ("all", all_tables)]:
-        cells = [cell for table_progress in tables for cell in table_progress.judged_cells]
-        rows.append([name, str(len(cells)), *map(str, page.count_outcomes(cells).values())])
-    return Grid(["table", "cells", *page.OUTCOMES], rows)
+def source_grid(all_tables: Sequence[overview.TableProgress]) -> Grid:
+    """A row for each source with published numbers, and one for all: how many were run, agree and differ."""
+    sources: dict[str, list[JudgedCell]] = {}
+    for line in all_tables:
+        sources.setdefault(line.label, []).extend(line.judged_cells)
+    with_numbers = {label: cells for label, cells in sources.items() if page.numbers(cells)}
+    everything = [cell for cells in with_numbers.values() for cell in cells]
+    head = [
+        "source",
+        "numbers published",
+        "run",
+        "agree",
+        "differ, explained",
+        "differ, open",
+        "disputed",
+        "not resolved",
+    ]
+    rows = [[label, *_by_source(cells)] for label, cells in with_numbers.items()]
+    return Grid(head, [*rows, ["all", *_by_source(everything)]])
 
 
-def describe_share_inside(all_tables: Sequence[overview.TableProgress]) -> str:
-    """How many of the cells with a published number and results are inside, in words."""
-    outcome_counts = page.count_outcomes(
-        [cell for table_progress in all_tables for cell in table_progress.judged_cells]
+def _by_source(cells: Sequence[JudgedCell]) -> list[str]:
+    counted = page.count_outcomes(cells)
+    explained = sum(bool(line.cell.explained) for line in page.numbers(cells) if line.verdict.outcome == "differs")
+    run = sum(counted[outcome] for outcome in page.DECIDED)
+    differing = [explained, counted["differs"] - explained]
+    return [
+        str(n)
+        for n in (
+            sum(counted.values()),
+            run,
+            counted["agrees"],
+            *differing,
+            counted["disputed"],
+            counted["not resolved"],
+        )
+    ]
+
+
+def describe_agreement(all_tables: Sequence[overview.TableProgress]) -> str:
+    """How many of the published numbers were run and agree, and how many would differ by chance, in words."""
+    outcomes: Counter[str] = Counter()
+    for label in dict.fromkeys(line.label for line in all_tables):
+        cells = [cell for line in all_tables if line.label == label for cell in line.judged_cells]
+        outcomes.update(page.count_outcomes(cells))
+    run = sum(outcomes[outcome] for outcome in page.DECIDED)
+    share = f" ({100 * outcomes['agrees'] / run:.0f} %)" if run else ""
+    return (
+        f"Published numbers with all their seeds: {run}; {outcomes['agrees']} agree{share}. If all were right, about "
+        f"{LEVEL * run:.0f} would differ by chance. Begun, without a verdict so far: {outcomes['so far']}."
     )
-    against = sum(outcome_counts[word] for word in ("inside", "outside", "disputed", "not resolved"))
-    part = f" ({100 * outcome_counts['inside'] / against:.0f} %)" if against else ""
-    return f"Cells that were run against a published number: {against}; inside: {outcome_counts['inside']}{part}."
 
 
 def cheapest(count: int) -> list[tuple[str, Result]]:

@@ -36,7 +36,7 @@ def line(name: str, *values: float | None, published: Published | None = None, m
     found = [
         Result(name, seed, cell.fingerprint, value, 30, "", 60.0, "fedexp 0", "") for seed, value in enumerate(values)
     ]
-    return JudgedCell(cell, found, judge(published, results.our_values(found)))
+    return JudgedCell(cell, found, judge(published, results.our_values(found, cell)))
 
 
 def test_every_page_is_made_again(scripts: list[ModuleType]):
@@ -92,13 +92,14 @@ def test_alike_is_decided_by_the_interval(scripts: list[ModuleType], values: tup
 
 def test_one_cell_has_the_verdict_of_the_replay(scripts: list[ModuleType]):
     cells = {
-        "a": line("a", 5, 5, 5, published=Published(5, within=1)),
-        "b": line("b", 3, 3, 3, published=Published(5, within=1)),
-        "c": line("c", 3, 3, 3),
-        "d": line("d", published=Published(5, within=1)),
+        "a": line("a", *[5] * 8, published=Published(5)),
+        "b": line("b", *[3] * 8, published=Published(5)),
+        "c": line("c", *[3] * 8),
+        "d": line("d", published=Published(5)),
+        "e": line("e", *[3] * 7, published=Published(5)),
     }
-    words = [scripts[0].claimed({"says": "n", "cell": name}, cells).word for name in "abcd"]
-    assert words == ["reproduced", "contradicted", "no number", "not run"]
+    words = [scripts[0].claimed({"says": "n", "cell": name}, cells).word for name in "abcde"]
+    assert words == ["reproduced", "contradicted", "no number", "not run", "so far"]
     assert scripts[0].claimed({"says": "n", "cell": "d"}, cells).ours == "8 runs, about 16 min"
 
 

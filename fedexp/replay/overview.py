@@ -15,6 +15,7 @@ class TableProgress:
     """A table, and how much of it has been run."""
 
     name: str
+    label: str
     about: str
     judged_cells: Sequence[JudgedCell]
 
@@ -58,6 +59,7 @@ def read_progress(into: Path) -> list[TableProgress]:
     return [
         TableProgress(
             published_table.name,
+            published_table.label,
             published_table.about,
             page.judge_cells(published_table, results.read(into / published_table.name)),
         )
@@ -66,18 +68,15 @@ def read_progress(into: Path) -> list[TableProgress]:
 
 
 def progress_grid(all_tables: Sequence[TableProgress]) -> Grid:
-    """A row for each table: runs, hours and verdicts."""
-    head = ["table", "about", "cells", "runs", "hours left", *page.OUTCOMES]
-    return Grid(
-        head,
-        [[table_progress.name, table_progress.about, *_numbers(table_progress)] for table_progress in all_tables],
-        texts=2,
-    )
+    """A row for each table: runs, hours and outcomes."""
+    head = ["table", "about", "numbers", "measurements", "runs", "hours left", *page.OUTCOMES]
+    return Grid(head, [[line.name, line.about, *_counts(line)] for line in all_tables], texts=2)
 
 
-def _numbers(line: TableProgress) -> list[str]:
-    counted = map(str, page.count_outcomes(line.judged_cells).values())
-    return [str(len(line.judged_cells)), f"{line.done} of {line.total_runs}", _hours(line.hours), *counted]
+def _counts(line: TableProgress) -> list[str]:
+    published, own = len(page.numbers(line.judged_cells)), len(page.measurements(line.judged_cells))
+    outcomes = map(str, page.count_outcomes(line.judged_cells).values())
+    return [str(published), str(own), f"{line.done} of {line.total_runs}", _hours(line.hours), *outcomes]
 
 
 def _hours(hours: float) -> str:

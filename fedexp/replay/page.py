@@ -1,17 +1,26 @@
 """The page of a table, from the table and its results alone: published numbers beside ours."""
 
+import math
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from fedexp.replay import catalog, results
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell, PublishedTable
-from fedexp.replay.verdict import Published, Verdict, judge
+from fedexp.replay.verdict import Outcome, Published, Verdict, judge, measure_scatter, usual_scatter
 from fedexp.report.draw.markdown import Grid, escape_markdown
 
-OUTCOMES = ("inside", "outside", "disputed", "not resolved", "no number", "not run")
+OUTCOMES: tuple[Outcome, ...] = ("agrees", "disputed", "differs", "not resolved", "so far", "not run")
+DECIDED: tuple[Outcome, ...] = ("agrees", "disputed", "differs", "not resolved")
+RULE = """\
+The rule: a published number *agrees* if it lies where 95 of 100 runs like ours would (a mean where 95 of 100 such means
+would), and else it *differs*; how runs scatter is taken from ours, the published ones and the other cells of the table.
+*Sees* is the difference from which on a number is outside. There is no verdict before all planned seeds are run (*so
+far*), and of right numbers about 5 in 100 differ by chance. A run that did not get there in its rounds counts as one
+that would have in the round after, and its cell never agrees."""
 
 
 @dataclass(frozen=True)
@@ -24,59 +33,91 @@ class JudgedCell:
 
 
 def judge_cells(table: PublishedTable, all_results: Sequence[Result]) -> list[JudgedCell]:
-    """Judges every cell by its results."""
-    lines = []
-    for cell in table.cells:
-        cell_results = results.results_of_cell(all_results, cell)
-        lines.append(
-            JudgedCell(cell, cell_results, judge(cell.published, results.our_values(cell_results), cell.replications))
+    """Judges every cell by its results, and by how the table's other cells of the same quantity scatter."""
+    cells = [(cell, results.results_of_cell(all_results, cell)) for cell in table.cells]
+    values = [results.our_values(cell_results, cell) for cell, cell_results in cells]
+    usual = {
+        text: usual_scatter(
+            measure_scatter(cell.published, ours)
+            for (cell, _), ours in zip(cells, values, strict=True)
+            if cell.measure.text == text and ours.values
         )
-    return lines
+        for text in dict.fromkeys(cell.measure.text for cell, _ in cells)
+    }
+    return [
+        JudgedCell(cell, rows, judge(cell.published, ours, cell.replications, usual[cell.measure.text]))
+        for (cell, rows), ours in zip(cells, values, strict=True)
+    ]
 
 
-def count_outcomes(lines: Sequence[JudgedCell]) -> dict[str, int]:
-    """How many cells have each outcome."""
-    counter = Counter(line.verdict.outcome for line in lines)
+def numbers(lines: Iterable[JudgedCell]) -> list[JudgedCell]:
+    """One judged cell for each published number: where several settings try for it, the one with the best outcome."""
+    best: dict[str, JudgedCell] = {}
+    for line in lines:
+        if line.cell.published is not None:
+            name = line.cell.published_number
+            best[name] = min(best.get(name, line), line, key=lambda cell: OUTCOMES.index(cell.verdict.outcome))
+    return list(best.values())
+
+
+def measurements(lines: Iterable[JudgedCell]) -> list[JudgedCell]:
+    """The cells that no published number stands beside."""
+    return [line for line in lines if line.cell.published is None]
+
+
+def count_outcomes(lines: Iterable[JudgedCell]) -> dict[str, int]:
+    """How many published numbers have each outcome."""
+    counter = Counter(line.verdict.outcome for line in numbers(lines))
     return {outcome: counter[outcome] for outcome in OUTCOMES}
 
 
 def describe_counts(lines: Sequence[JudgedCell]) -> str:
-    """How many cells there are, and how many have each outcome, in words."""
-    counts_text = ", ".join(f"{count} {outcome}" for outcome, count in count_outcomes(lines).items() if count)
-    return f"{len(lines)} cell{'s' * (len(lines) != 1)}: {counts_text}"
+    """How many published numbers and own measurements there are, and how many have each outcome, in words."""
+    published, own = numbers(lines), measurements(lines)
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in count_outcomes(lines).items() if count)
+    parts = [f"{len(published)} published number{'s' * (len(published) != 1)}: {counts}"] * bool(published)
+    measured = sum(bool(line.results) for line in own)
+    parts += [f"{measured} of {len(own)} measurement{'s' * (len(own) != 1)} of our own run"] * bool(own)
+    return "; ".join(parts)
 
 
 def grid(lines: Sequence[JudgedCell]) -> Grid:
     """A row for each cell."""
-    head = ["cell", "published", "run again by others", "ours (95 %)", "seeds", "verdict", "minutes a run"]
+    head = ["cell", "published", "run again by others", "ours (95 %)", "seeds", "sees", "verdict"]
     return Grid(head, [_row(line) for line in lines])
+
+
+def measurement_grid(lines: Sequence[JudgedCell]) -> Grid:
+    """A row for each measurement of our own."""
+    rows = [[line.cell.name, format_ours(line), _format_seeds(line)] for line in lines]
+    return Grid(["cell", "ours (95 %)", "seeds"], rows)
 
 
 def markdown(table: PublishedTable, lines: Sequence[JudgedCell], into: str) -> str:
     """The complete page, which is written to `into`/NAME."""
-    makers = sorted(
-        {
-            f"{result.made_by} ({result.commit})" if result.commit else result.made_by
-            for judged_cell in lines
-            for result in judged_cell.results
-        }
-    )
+    published, own = [line for line in lines if line.cell.published is not None], measurements(lines)
     parts = [
         f"# {table.about}",
         f"Source: {table.source}",
         f"{describe_counts(lines)}.",
-        grid(lines).markdown().rstrip(),
+        *([grid(published).markdown(padded=False).rstrip()] if published else []),
         *([f"What differs from the source: {table.differs}"] if table.differs else []),
         *_notes(lines),
-        "The rule of the verdicts is that of `fedexp/replay/verdict.py`. A run that did not get there in its rounds "
-        "counts as one that would have in the round after, and its cell is never inside.",
+        *([RULE] if published else []),
+        *(["## Measurements of our own", measurement_grid(own).markdown(padded=False).rstrip()] if own else []),
         "## Commands",
-        "\n".join(f"* {line.cell.name}: `{command(line.cell)}`" for line in lines),
+        _commands(lines),
         f"Results: `{results.NAME}` beside this page, one line a run with the digest of its last models"
-        f"{'; made by ' + escape_markdown('; '.join(makers)) if makers else ''}.",
+        f"{_makers(lines)}.",
         _rerun_note(table, into),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _makers(lines: Sequence[JudgedCell]) -> str:
+    """What the results were computed by, in words; nothing where there is none."""
+    makers = sorted({result.made_by for line in lines for result in line.results})
+    return f"; made by {escape_markdown('; '.join(makers))}" if makers else ""
 
 
 def _rerun_note(table: PublishedTable, into: str) -> str:
@@ -94,45 +135,92 @@ def _rerun_note(table: PublishedTable, into: str) -> str:
     )
 
 
-def command(cell: Cell) -> str:
-    """The command that runs a cell's seeds."""
-    seeds = "seed=" + ",".join(str(seed) for seed in range(cell.seeds))
-    return f"fedexp run -m {shlex.join([*cell.overrides, seeds])}"
+def _commands(lines: Sequence[JudgedCell]) -> str:
+    """A line for each run: its words and the minutes that it takes."""
+    by_words: dict[tuple[str, ...], list[JudgedCell]] = {}
+    for line in lines:
+        by_words.setdefault(line.cell.overrides, []).append(line)
+    shared_words = takewhile(lambda words: len(set(words)) == 1, zip(*by_words, strict=False))
+    common = [words[0] for words in shared_words]
+    seeds = sorted({line.cell.seeds for line in lines})
+    shared = f"`fedexp run -m {shlex.join(common)}{' ' * bool(common)}seed={_seeds(seeds[0])}`"
+    more = f" (up to {seeds[-1]} seeds where a cell has more)" * (len(seeds) > 1)
+    runs = [
+        f"* {run_name(cells)}: {f'`{shlex.join(words[len(common) :])}`, ' * (len(words) > len(common))}"
+        f"{_format_minutes(cells[0])} min"
+        for words, cells in by_words.items()
+    ]
+    return "\n".join(
+        [
+            f"{shared}{more}, and behind it the words of a run, with the minutes that a seed takes on one core:",
+            "",
+            *runs,
+        ]
+    )
+
+
+def run_name(cells: Sequence[JudgedCell]) -> str:
+    """The name of a run: that of its cell, or what stands before the numbers that are taken of it."""
+    name = cells[0].cell.name
+    return name if len(cells) == 1 else name.rpartition(", ")[0]
+
+
+def _seeds(count: int) -> str:
+    return ",".join(str(seed) for seed in range(count))
 
 
 def _row(line: JudgedCell) -> list[str]:
     cell, verdict = line.cell, line.verdict
     replications = "; ".join(f"{author} {format_published(replication)}" for author, replication in cell.replications)
     agrees = f" (ours agree with {', '.join(verdict.agrees) or 'nobody'})" if verdict.outcome == "disputed" else ""
-    missed = sum(result.value is None for result in line.results)
-    seeds = f"{len(line.results)}" + (f", {missed} did not get there" if missed else "")
+    explained = f", explained by {cell.explained}" if cell.explained and verdict.outcome == "differs" else ""
     return [
         cell.name,
         format_published(cell.published) if cell.published else "-",
         replications or "-",
-        format_mean(verdict, missed),
-        seeds,
-        verdict.outcome + agrees,
-        _format_minutes(line),
+        format_ours(line),
+        _format_seeds(line),
+        _format_power(line),
+        verdict.outcome + agrees + explained,
     ]
 
 
-def format_published(published: Published) -> str:
-    """A published number, and how far another run may be from it."""
-    value = f"{published.value:g}"
-    if published.beyond:
-        return f"> {value}"
-    if published.spread is not None:
-        return f"{value} ± {published.spread:g} ({published.runs} runs)"
-    return f"{value} (within {f'a factor {published.factor:g}' if published.factor else f'{published.within:g}'})"
+def _format_seeds(line: JudgedCell) -> str:
+    missed = sum(result.value is None for result in line.results)
+    count = len(line.results)
+    text = f"{count}" if count >= line.cell.seeds else f"{count} of {line.cell.seeds}"
+    return text + (f", {missed} did not get there" if missed else "")
 
 
-def format_mean(verdict: Verdict, missed: int) -> str:
-    """Our mean and its interval; a bound where some run did not get there."""
-    if verdict.mean is None:
+def _format_power(line: JudgedCell) -> str:
+    """From which difference on the published number would be outside; a factor where rounds are counted."""
+    expected = line.verdict.expected
+    if expected is None:
         return "-"
-    mean = f"{'>= ' * bool(missed)}{verdict.mean:.4g}"
-    return mean if verdict.low is None else f"{mean} ({verdict.low:.4g} to {verdict.high:.4g})"
+    low, high = expected
+    return f"x {math.sqrt(high / low):.3g}" if line.cell.measure.is_count else f"{(high - low) / 2:.2g}"
+
+
+def format_published(published: Published) -> str:
+    """A published number with its spread, and its place in the source."""
+    value = f"{'> ' * published.beyond}{published.value:g}"
+    if published.spread is not None:
+        value += f" ± {published.spread:g} ({published.runs} runs)"
+    return f"{value} [{published.where}]" if published.where else value
+
+
+def format_ours(line: JudgedCell) -> str:
+    """Our mean and its interval; the values themselves where the interval holds what no value can be."""
+    verdict, values = line.verdict, [result.value for result in line.results]
+    if verdict.mean is None:
+        return "not run"
+    mean = f"{'>= ' * (None in values)}{verdict.mean:.4g}"
+    if verdict.low is None or verdict.high is None:
+        return mean
+    reached = [value for value in values if value is not None]
+    if reached and (verdict.low < 0 <= min(reached) or (verdict.high > 1 >= max(reached) and min(reached) >= 0)):
+        return f"{mean}: " + ", ".join("-" if value is None else f"{value:.3g}" for value in values)
+    return f"{mean} ({verdict.low:.4g} to {verdict.high:.4g})"
 
 
 def minutes_per_run(line: JudgedCell) -> float | None:
@@ -144,9 +232,14 @@ def minutes_per_run(line: JudgedCell) -> float | None:
 
 def _format_minutes(line: JudgedCell) -> str:
     estimate = minutes_per_run(line)
-    return "-" if estimate is None else f"{'' if line.results else 'about '}{estimate:.2g}"
+    return "?" if estimate is None else f"{'' if line.results else 'about '}{estimate:.2g}"
 
 
 def _notes(lines: Sequence[JudgedCell]) -> list[str]:
-    notes = [f"* {line.cell.name}: {line.cell.note}" for line in lines if line.cell.note]
+    """The notes, each once with the cells that it is about."""
+    cells_by_note: dict[str, list[JudgedCell]] = {}
+    for line in lines:
+        if line.cell.note:
+            cells_by_note.setdefault(line.cell.note, []).append(line)
+    notes = [f"* {run_name(cells)}: {note}" for note, cells in cells_by_note.items()]
     return ["\n".join(["Notes:", "", *notes])] if notes else []

@@ -1,4 +1,4 @@
-"""The quantity a cell reads from a run: a last value, the mean of the last, or the first round with an accuracy."""
+"""The quantity a cell reads from a run: the last values' mean, an extreme, or the first round with an accuracy."""
 
 import re
 from dataclasses import dataclass
@@ -14,34 +14,49 @@ from fedexp.report.read.runs import Run
 CROSS_MACHINE_TOLERANCE = 0.006
 CROSS_MACHINE_ROUNDS = 0.05
 
-_FORM = re.compile(r"roa@(?P<threshold>\d+\.?\d*|\.\d+)|(?P<column>[a-z_][\w.]*)( last (?P<last>[1-9]\d{0,5}))?")
+_THRESHOLD = re.compile(r"roa@(\d+\.?\d*|\.\d+)")
+_COLUMN = re.compile(
+    r"(?P<column>[a-z_][\w.]*)( last (?P<last>[1-9]\d{0,5})| at (?P<at>[1-9]\d{0,5})| (?P<extreme>max|min))?"
+)
 
 
 @dataclass(frozen=True)
 class CellQuantity:
-    """The mean of the last known values of a column of metrics.csv, or the first round at a threshold."""
+    """The mean of a column's last known values, one or an extreme of them, or the first round at a threshold.
+
+    `at` is the round whose value it is; `extreme` is max or min of all rounds, which is for comparing with sources that
+    report it.
+    """
 
     text: str
     column: str
     last: int = 1
     threshold: float | None = None
+    at: int | None = None
+    extreme: str | None = None
 
     @staticmethod
     def parse(text: str, where: str) -> "CellQuantity":
-        """Reads `roa@0.97`, `test_accuracy`, or `test_accuracy last 5`.
+        """Reads `roa@0.97`, `test_accuracy`, or that with ` last 5`, ` at 2`, ` max` or ` min` behind it.
 
         Raises:
             ConfigError: it is none of these.
         """
-        match = _FORM.fullmatch(text)
-        if match is None or (match["threshold"] and not 0 < float(match["threshold"]) <= 1):
+        if (accuracy := _THRESHOLD.fullmatch(text)) and 0 < float(accuracy[1]) <= 1:
+            return CellQuantity(text, "test_accuracy", threshold=float(accuracy[1]))
+        match = _COLUMN.fullmatch(text)
+        if match is None:
             raise ConfigError(
                 f"{where} must be roa@X with an accuracy X above 0 and up to 1, or a column of metrics.csv such as "
-                f"test_accuracy or test_accuracy last 5, got {text or 'none'}"
+                f"test_accuracy, test_accuracy last 5, test_accuracy at 2 or test_accuracy max, got {text or 'none'}"
             )
-        if match["threshold"]:
-            return CellQuantity(text, "test_accuracy", threshold=float(match["threshold"]))
-        return CellQuantity(text, match["column"], int(match["last"] or 1))
+        at = int(match["at"]) if match["at"] else None
+        return CellQuantity(text, match["column"], int(match["last"] or 1), at=at, extreme=match["extreme"])
+
+    @property
+    def is_count(self) -> bool:
+        """Whether it is a number of rounds."""
+        return self.threshold is not None or self.column == "round"
 
     def agrees_across_machines(self, first: float, second: float) -> bool:
         """Whether two machines that compute the same run may give these two numbers."""
@@ -61,4 +76,10 @@ class CellQuantity:
             raise ConfigError(f"{run.folder} has no value in the column {self.column} of metrics.csv")
         if self.threshold is not None:
             return rounds_to(values, self.threshold, run.rounds)
+        if self.at is not None:
+            numbers = numbers[:0] if self.at > len(values) else values[self.at - 1 : self.at]
+            if not len(numbers) or np.isnan(numbers[0]):
+                raise ConfigError(f"{run.folder} has no value of {self.column} in round {self.at}")
+        if self.extreme is not None:
+            return float(numbers.max() if self.extreme == "max" else numbers.min())
         return float(numbers[-self.last :].mean())

@@ -108,9 +108,9 @@ def results_of_cell(results: Iterable[Result], cell: Cell) -> list[Result]:
     return [result for result in results if result.cell == cell.name and result.asked == cell.fingerprint]
 
 
-def our_values(results: Iterable[Result]) -> OurValues:
+def our_values(results: Iterable[Result], cell: Cell) -> OurValues:
     """The values of a cell's results."""
-    result_list = list(results)
-    return OurValues(
-        tuple(result.value for result in result_list), min((result.rounds for result in result_list), default=0)
-    )
+    cell_results = list(results)
+    limit = min((result.rounds for result in cell_results), default=0)
+    values = tuple(result.value for result in cell_results)
+    return OurValues(values, limit, cell.measure.is_count, cell.seeds)

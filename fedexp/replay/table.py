@@ -1,6 +1,7 @@
 """A published table as it stands in `conf/replay/NAME.yml`: its source, its cells, and what is known to differ.
 
     source: McMahan et al., "Communication-Efficient Learning ..." (AISTATS 2017, arXiv 1602.05629), table 1
+    label: FedAvg (2017)         # the source in a word; tables of one source have the same
     about: rounds to 97 % test accuracy, 2NN on MNIST
     measure: roa@0.97            # of every cell, unless it has its own
     overrides: [dataset=mnist]   # of every cell, before its own
@@ -9,13 +10,15 @@
     cells:
       - name: iid B=10
         overrides: [federation=iid, local.batch_size=10]
-        published: {value: 87, factor: 1.5}
-        others: [{by: whom, value: 90, factor: 1.5}]
+        published: {value: 87, where: table 1}      # of one run; a mean has its spread and runs
+        others: [{by: whom, value: 90, spread: 4, runs: 5}]
         minutes: 0.5             # of one run on one core, as `fedexp plan` says
         note: ...
+        explained: iid B=10, scaled   # the cell that shows why this one differs: one change, and the number agrees
+        number: rounds of B=10        # of cells that try for one published number in several settings
       - name: skewed           # several numbers of one run: cells "skewed, accuracy" and "skewed, loss"
         overrides: [federation=shards]
-        numbers: [{name: accuracy, published: {value: 0.9, within: 0.01}}, {name: loss, measure: test_loss}]
+        numbers: [{name: accuracy, published: {value: 0.9}}, {name: loss, measure: test_loss}]
 
 A file's ending keeps it apart from the options of config groups, which end in .yaml.
 """
@@ -40,7 +43,7 @@ from fedexp.replay.verdict import Published
 _NAME = re.compile(r"(?!\.)[\w.=, %()+-]{1,80}")  # not of a hidden folder, nor of `.` or `..`
 _WORD = re.compile(r"\+{0,2}(?!(seed|hydra)\b)\w[\w./-]*=.*", re.DOTALL)
 _LARGEST = sys.float_info.max
-_LEAST = {"value": -_LARGEST, "spread": 0, "runs": 2, "factor": 1, "within": 0, "rounding": 0}
+_LEAST = {"value": -_LARGEST, "spread": 0, "runs": 1, "rounding": 0}
 _MOST_SEEDS = 10_000
 _MOST_BYTES = 240  # of a cell's name, which is that of a folder
 
@@ -57,6 +60,13 @@ class Cell:
     replications: tuple[tuple[str, Published], ...] = ()
     minutes: float | None = None
     note: str = ""
+    explained: str = ""
+    number: str = ""
+
+    @property
+    def published_number(self) -> str:
+        """The name of the published number that it tries for: its own, unless several cells try for one."""
+        return self.number or self.name
 
     @property
     def folder(self) -> str:
@@ -87,6 +97,7 @@ class PublishedTable:
     about: str
     cells: tuple[Cell, ...]
     differs: str = ""
+    label: str = ""
 
 
 def load(name: str) -> PublishedTable:
@@ -118,6 +129,7 @@ def read(path: Path) -> PublishedTable:
     common = {"overrides": [], "measure": "", "seeds": 8}
     kinds = {
         "source": str,
+        "label": str,
         "about": str,
         "differs": str,
         "cells": list,
@@ -136,7 +148,13 @@ def read(path: Path) -> PublishedTable:
     for number, cell in enumerate(cells):
         if cell.folder in [earlier.folder for earlier in cells[:number]]:
             raise ConfigError(f"{where}: two cells are called {cell.name}; each needs a name of its own")
-    return PublishedTable(path.stem, content["source"], content["about"], cells, content.get("differs", ""))
+    names = [cell.name for cell in cells]
+    for cell in cells:
+        if cell.explained and cell.explained not in names:
+            hint = did_you_mean(cell.explained, names)
+            raise ConfigError(f"{where}: explained of {cell.name} must name a cell of the table; {hint}")
+    label = content.get("label", path.stem)
+    return PublishedTable(path.stem, content["source"], content["about"], cells, content.get("differs", ""), label)
 
 
 def _split_numbers(node: Any, where: str) -> list[Any]:
@@ -159,7 +177,7 @@ def _split_numbers(node: Any, where: str) -> list[Any]:
 
 def _parse_cell(node: Any, common: Mapping[str, Any], where: str) -> Cell:
     kinds = {"name": str, "overrides": list, "published": dict | None, "others": list, "minutes": float, "note": str}
-    kinds |= {"measure": str, "seeds": int}
+    kinds |= {"measure": str, "seeds": int, "explained": str, "number": str}
     _demand(node, kinds, ("name", "overrides", "published"), where)
     if not _NAME.fullmatch(node["name"]) or len(node["name"].encode()) > _MOST_BYTES:
         raise ConfigError(
@@ -174,10 +192,15 @@ def _parse_cell(node: Any, common: Mapping[str, Any], where: str) -> Cell:
     _demand_within(where, "seeds", seeds, 1, _MOST_SEEDS)
     _demand_within(where, "minutes", node.get("minutes", 0), 0)
     published = None if node["published"] is None else parse_published(node["published"], f"{where}: published")
+    measure = CellQuantity.parse(node.get("measure") or common["measure"], f"{where}: measure")
+    if measure.is_count and published is not None and published.value <= 0:
+        raise ConfigError(
+            f"{where}: published: value must be above 0 where rounds are counted, got {published.value:g}"
+        )
     return Cell(
         name=node["name"],
         overrides=overrides,
-        measure=CellQuantity.parse(node.get("measure") or common["measure"], f"{where}: measure"),
+        measure=measure,
         seeds=seeds,
         published=published,
         replications=tuple(
@@ -185,6 +208,8 @@ def _parse_cell(node: Any, common: Mapping[str, Any], where: str) -> Cell:
         ),
         minutes=node.get("minutes"),
         note=node.get("note", ""),
+        explained=node.get("explained", ""),
+        number=node.get("number", ""),
     )
 
 
@@ -203,20 +228,12 @@ def parse_published(node: Any, where: str) -> Published:
     for key, least in _LEAST.items():
         if (value := getattr(published_number, key)) is not None:
             _demand_within(where, key, value, least)
-    spread, ranges = (
-        published_number.spread is not None,
-        (published_number.factor is not None) + (published_number.within is not None) + published_number.beyond,
-    )
-    if spread + ranges != 1:
-        raise ConfigError(f"{where} must have either spread and runs, or one of factor, within and beyond, got {node}")
-    if spread and published_number.runs is None:
+    if (published_number.spread is None) != (published_number.runs == 1):
         raise ConfigError(
-            f"{where}: runs must be at least 2, over which the spread was taken, got {published_number.runs}"
+            f"{where} must have spread and runs (at least 2) together, or neither for a single run, got {node}"
         )
-    if published_number.factor is not None and published_number.value <= 0:
-        raise ConfigError(
-            f"{where}: value must be above 0 where a factor gives its range, got {published_number.value:g}"
-        )
+    if published_number.beyond and published_number.spread is not None:
+        raise ConfigError(f"{where}: beyond must stand with a single number, without spread, got {node}")
     return published_number
 
 

@@ -1,72 +1,69 @@
 """Whether our numbers are those that were published: one rule for every cell of every table.
 
-A published number comes with its spread over runs, or it is a single run; then the table states how far another run may
-lie from it. With a spread s_1 over n_1 runs and ours s_2 over n_2, Welch's interval decides:
+The question is whether the published number could be a run of ours, or the mean of as many runs of ours as it was
+taken over. With n_1 published runs (1 where a single number is given) and n_2 of ours, of mean m and deviation s, it
+should lie in the prediction interval
 
-    d = mean_2 - mean_1,  e^2 = s_1^2 / n_1 + s_2^2 / n_2,  d -+ t_{0.975, v} e,
-    v = e^4 / (s_1^4 / (n_1^2 (n_1 - 1)) + s_2^4 / (n_2^2 (n_2 - 1)))
+    m -+ t_{0.975, f} s sqrt(1 / n_1 + 1 / n_2)
 
-It is `outside` if the interval has no difference that rounding the published number could make, `inside` if it has one
-and reaches at most three published standard deviations to either side, else `not resolved`. So a right cell is called
-outside in 5 of 100 tables. With three published runs the interval cannot be much narrower, however many ours are.
+which holds 95 of 100 right numbers whatever s is, if runs are about normal. A number outside of it `differs`, all
+others `agree`; half the width tells what the cell can see. Counts of rounds are compared by their logarithms, since
+their spread grows with them and none is below 1.
 
-A single published run gives a range: value / factor to value * factor, or value -+ within. Student's 95 % interval of
-our mean is `inside` if it lies within the range, `outside` if it misses it, else `not resolved`.
+s is taken over our runs and the published ones together (f = n_2 - 1, or n_1 + n_2 - 2), and moderated by the other
+cells of the same table and quantity, as a deviation over three runs is hardly known: Smyth's empirical Bayes (2004,
+"Linear models and empirical Bayes methods", section 6.2) gives a usual variance s_0^2 and its weight f_0 from how much
+the variances of all cells scatter, and then
+
+    s^2 <- (f_0 s_0^2 + f s^2) / (f_0 + f),  f <- f_0 + f.
+
+Where all cells scatter alike this is one deviation for the table, and where they do not, each cell keeps its own.
 
 A run that did not reach an accuracy counts as if it had done so in the round after its last, which is too early. So
-such a cell may be outside on the far side, but never inside. Published "more than v" (`beyond`) is the range from v up,
-where a run that did not reach it in v rounds is inside.
+such a cell may differ on the far side, but never agree. "More than v" (`beyond`) agrees if v, or more, could be ours.
 
-Where others ran the same setting and their numbers contradict the published one by the same yardstick, the cell is
-`disputed`, and it is told whose numbers ours agree with.
+There is no verdict before the planned seeds, but `so far`. Where others ran the same setting and their numbers cannot
+be runs of one setting with the published one, the cell is `disputed`, and it is told whose numbers ours agree with.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, special, stats
 
-Outcome = Literal["inside", "outside", "disputed", "not resolved", "no number", "not run"]
+Outcome = Literal["agrees", "differs", "disputed", "not resolved", "so far", "no number", "not run"]
 
 LEVEL = 0.05
-NARROW = 3.0  # published standard deviations to either side, beyond which an interval says too little
+FEWEST_CELLS = 4  # from which the usual variance of a table is taken
 
 
 @dataclass(frozen=True)
 class Published:
-    """A number that somebody published, and how far it may be off.
+    """A number that somebody published: of one run, or a mean with its standard deviation `spread` over `runs`.
 
-    `spread` is the standard deviation over `runs` runs; without it `factor` (>= 1) or `within` (>= 0) gives the range.
-    `rounding` is half a unit of its last digit.
+    `rounding` is half a unit of its last digit. `beyond` means more than the value. `where` is its place in the source.
     """
 
     value: float
     spread: float | None = None
-    runs: int | None = None
-    factor: float | None = None
-    within: float | None = None
+    runs: int = 1
     rounding: float = 0.0
     beyond: bool = False
-
-    def range(self) -> tuple[float, float]:
-        """The values that another run may have by the stated factor or distance."""
-        if self.beyond:
-            return self.value, math.inf
-        if self.factor is not None:
-            return self.value / self.factor - self.rounding, self.value * self.factor + self.rounding
-        off = (self.within or 0.0) + self.rounding
-        return self.value - off, self.value + off
+    where: str = ""
 
 
 @dataclass(frozen=True)
 class OurValues:
-    """Our values, one a seed; None where a run did not get there within `limit`."""
+    """Our values, one a seed; None where a run did not get there within `limit`. Counts are positive."""
 
     values: tuple[float | None, ...]
     limit: float = math.inf
+    counts: bool = False
+    planned: int = 0
 
     @property
     def is_censored(self) -> bool:
@@ -75,83 +72,138 @@ class OurValues:
 
     def bounds(self) -> np.ndarray:
         """The values `[n]`; for a run that did not get there, the least that it would be."""
-        return np.array([self.limit + 1 if value is None else value for value in self.values])
+        return np.array([self.limit + 1 if value is None else value for value in self.values], float)
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """A variance and its degrees of freedom, which may be infinite."""
+
+    variance: float
+    freedom: float
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome, and our mean with its 95 % interval."""
+    """The outcome, our mean with its 95 % interval, and the range in which the published number should lie."""
 
     outcome: Outcome
     mean: float | None = None
     low: float | None = None
     high: float | None = None
+    expected: tuple[float, float] | None = None
     agrees: tuple[str, ...] = ()  # of a disputed cell: whose numbers ours agree with
 
 
-def judge(published: Published | None, ours: OurValues, replications: Sequence[tuple[str, Published]] = ()) -> Verdict:
-    """The verdict on a cell; `replications` are the numbers of others who ran the same setting, by name."""
+def judge(
+    published: Published | None,
+    ours: OurValues,
+    replications: Sequence[tuple[str, Published]] = (),
+    usual: Scatter | None = None,
+) -> Verdict:
+    """The verdict on a cell.
+
+    `replications` are the numbers of others who ran the same setting, by name; `usual` is the usual scatter of the
+    table's cells.
+    """
     if not ours.values:
         return Verdict("not run")
     mean, low, high = interval(ours.bounds())
     if published is None:
         return Verdict("no number", mean, low, high)
-    outcome = compare_with(published, ours)
-    if not any(contradict(published, replication) for _, replication in replications):
-        return Verdict(outcome, mean, low, high)
-    all_published = [("the source", published), *replications]
-    agrees = tuple(name for name, replication in all_published if compare_with(replication, ours) == "inside")
-    return Verdict("disputed", mean, low, high, agrees)
+    expected = expected_range(published, ours, usual)
+    if len(ours.values) < ours.planned:
+        return Verdict("so far", mean, low, high, expected)
+    outcome = _compare(published, ours, expected)
+    if not any(_contradict(published, other, ours, usual) for _, other in replications):
+        return Verdict(outcome, mean, low, high, expected)
+    numbers = [("the source", published), *replications]
+    ranges = [(name, number, expected_range(number, ours, usual)) for name, number in numbers]
+    agrees = tuple(name for name, number, limits in ranges if _compare(number, ours, limits) == "agrees")
+    return Verdict("disputed", mean, low, high, expected, agrees)
 
 
-def compare_with(published: Published, ours: OurValues) -> Outcome:
-    """Compares our values with one published number: inside, outside or not resolved."""
-    if published.spread is not None and published.runs is not None and published.runs > 1:
-        return _by_spread(published, published.spread, published.runs, ours)
-    return _by_range(*published.range(), published.beyond, ours)
+def expected_range(published: Published, ours: OurValues, usual: Scatter | None = None) -> tuple[float, float] | None:
+    """The range in which the published number should lie; None where too few runs tell how they scatter."""
+    scatter = moderate(measure_scatter(published, ours), usual)
+    if scatter is None:
+        return None
+    values = _scaled(ours.bounds(), ours)
+    half = _half_width(scatter, published.runs, len(values))
+    low, high = values.mean() - half, values.mean() + half
+    return (math.exp(low), math.exp(high)) if ours.counts else (float(low), float(high))
 
 
-def contradict(published: Published, replication: Published) -> bool:
-    """Whether two published numbers cannot both be right: neither lies where the other may be."""
-    return not (_allows(published, replication.value) or _allows(replication, published.value))
-
-
-def _allows(published: Published, value: float) -> bool:
-    if published.spread is None:
-        low, high = published.range()
-        return low <= value <= high
-    return abs(value - published.value) <= NARROW * published.spread + published.rounding
-
-
-def _by_spread(published: Published, spread: float, runs: int, ours: OurValues) -> Outcome:
-    values = ours.bounds()
-    if len(values) < 2:
+def _compare(published: Published, ours: OurValues, expected: tuple[float, float] | None) -> Outcome:
+    if expected is None:
         return "not resolved"
-    d, half = difference(published.value, spread, runs, values)
-    if d - half > published.rounding or d + half < -published.rounding:
-        return "outside" if d > 0 or not ours.is_censored else "not resolved"
-    narrow = half <= NARROW * spread + published.rounding
-    return "inside" if narrow and not ours.is_censored else "not resolved"
+    low, high = expected
+    if published.value + published.rounding < low and not published.beyond:
+        return "differs"
+    if published.value - published.rounding > high:
+        return "not resolved" if ours.is_censored else "differs"
+    reached_beyond = published.beyond and published.value <= ours.limit + 1
+    return "not resolved" if ours.is_censored and not reached_beyond else "agrees"
 
 
-def _by_range(least: float, most: float, beyond: bool, ours: OurValues) -> Outcome:
-    _, low, high = interval(ours.bounds())
-    if low is None or high is None:
-        return "not resolved"
-    if low > most or (high < least and not ours.is_censored):
-        return "outside"
-    within = least <= low and high <= most
-    return "inside" if within and (beyond or not ours.is_censored) else "not resolved"
+def _contradict(first: Published, second: Published, ours: OurValues, usual: Scatter | None) -> bool:
+    """Whether two published numbers cannot both be of one setting that scatters as ours does."""
+    scatter = moderate(measure_scatter(first, ours), usual)
+    if scatter is None:
+        return False
+    off = abs(np.diff(_scaled(np.array([first.value, second.value]), ours)).item())
+    rounding = 0.0 if ours.counts else first.rounding + second.rounding
+    return off - rounding > _half_width(scatter, first.runs, second.runs)
 
 
-def difference(value: float, spread: float, runs: int, ours: np.ndarray) -> tuple[float, float]:
-    """Our mean of `ours [n]` less a mean with this spread over so many runs, and half of Welch's 95 % interval."""
-    shares = np.array([spread**2 / runs, ours.var(ddof=1) / len(ours)])
-    total = float(shares.sum())
-    if total == 0:
-        return float(ours.mean()) - value, 0.0
-    freedom = total**2 / float((shares**2 / (np.array([runs, len(ours)]) - 1)).sum())
-    return float(ours.mean()) - value, float(stats.t.ppf(1 - LEVEL / 2, freedom)) * math.sqrt(total)
+def measure_scatter(published: Published | None, ours: OurValues) -> Scatter | None:
+    """The variance over our runs and the published ones together; None of a single run."""
+    values = _scaled(ours.bounds(), ours)
+    squares, freedom = float(values.var()) * len(values), len(values) - 1
+    if published is not None and published.spread is not None and not ours.counts:
+        squares += published.spread**2 * (published.runs - 1)
+        freedom += published.runs - 1
+    return Scatter(squares / freedom, freedom) if freedom > 0 else None
+
+
+def usual_scatter(scatters: Iterable[Scatter | None]) -> Scatter | None:
+    """The usual variance of a table's cells and its degrees of freedom, by how much their variances scatter.
+
+    Cells without any scatter say nothing about that of the others. None of fewer than four cells.
+    """
+    known = [scatter for scatter in scatters if scatter is not None and scatter.variance > 0]
+    if len(known) < FEWEST_CELLS:
+        return None
+    halves = np.array([scatter.freedom for scatter in known]) / 2
+    logarithms = np.log([scatter.variance for scatter in known]) - special.digamma(halves) + np.log(halves)
+    excess = float(logarithms.var(ddof=1) - special.polygamma(1, halves).mean())
+    if excess <= 0:
+        return Scatter(math.exp(logarithms.mean()), math.inf)
+    half = optimize.root_scalar(lambda x: float(special.polygamma(1, x)) - excess, bracket=(1e-6, 1e9)).root
+    return Scatter(math.exp(logarithms.mean() + float(special.digamma(half)) - math.log(half)), 2 * half)
+
+
+def moderate(scatter: Scatter | None, usual: Scatter | None) -> Scatter | None:
+    """A cell's scatter, moderated by the usual one of its table."""
+    if scatter is None or usual is None:
+        return scatter or usual
+    if math.isinf(usual.freedom):
+        return usual
+    freedom = scatter.freedom + usual.freedom
+    return Scatter((scatter.freedom * scatter.variance + usual.freedom * usual.variance) / freedom, freedom)
+
+
+def _half_width(scatter: Scatter, runs: int, other_runs: int) -> float:
+    return _quantile(scatter.freedom) * math.sqrt(scatter.variance * (1 / runs + 1 / other_runs))
+
+
+@cache
+def _quantile(freedom: float) -> float:
+    return float(stats.t.ppf(1 - LEVEL / 2, freedom))
+
+
+def _scaled(values: np.ndarray, ours: OurValues) -> np.ndarray:
+    return np.log(values) if ours.counts else values
 
 
 def interval(values: np.ndarray) -> tuple[float, float | None, float | None]:
@@ -159,5 +211,5 @@ def interval(values: np.ndarray) -> tuple[float, float | None, float | None]:
     mean = float(values.mean())
     if len(values) < 2:
         return mean, None, None
-    half = float(stats.t.ppf(1 - LEVEL / 2, len(values) - 1)) * float(stats.sem(values))
+    half = _quantile(len(values) - 1) * float(stats.sem(values))
     return mean, mean - half, mean + half

@@ -16,7 +16,7 @@ from fedexp.replay import overview, page
 from fedexp.replay.page import JudgedCell
 from fedexp.replay.results import Result
 
-WORDS = ("reproduced", "contradicted", "disputed", "not resolved", "no number", "not run")
+WORDS = ("reproduced", "contradicted", "disputed", "not resolved", "so far", "no number", "not run")
 KINDS = ("above", "alike", "beside")
 
 
@@ -45,10 +45,9 @@ def claimed(node: Mapping[str, Any], cells: Mapping[str, JudgedCell]) -> Claim:
 
 
 def _of_cell(says: str, line: JudgedCell, note: str) -> Claim:
-    word = {"inside": "reproduced", "outside": "contradicted"}.get(line.verdict.outcome, line.verdict.outcome)
-    missed = sum(one.value is None for one in line.results)
+    word = {"agrees": "reproduced", "differs": "contradicted"}.get(line.verdict.outcome, line.verdict.outcome)
     published = "" if line.cell.published is None else f"; published {page.format_published(line.cell.published)}"
-    ours = estimate([line]) if word == "not run" else page.format_mean(line.verdict, missed)
+    ours = estimate([line]) if word == "not run" else page.format_ours(line)
     return Claim(says, line.cell.name + published, ours, str(len(line.results)), word, note)
 
 

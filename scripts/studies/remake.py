@@ -104,8 +104,7 @@ def grid(node: Mapping[str, Any], cells: Mapping[str, JudgedCell]) -> Grid:
 
 
 def _value(line: JudgedCell) -> str:
-    missed = sum(one.value is None for one in line.results)
-    return page.format_mean(line.verdict, missed) if line.results else "not run"
+    return page.format_ours(line)
 
 
 def draws(nodes: Sequence[Mapping[str, int]]) -> Grid:

@@ -1,76 +1,105 @@
+from dataclasses import replace
+
 from fedexp.replay import overview, page
 from fedexp.replay.page import JudgedCell
 from fedexp.replay.quantity import CellQuantity
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell
-from fedexp.replay.verdict import Verdict
-from scripts.replay_pages import describe_share_inside, verdict_grid
+from fedexp.replay.verdict import Published, Verdict
+from scripts.replay_pages import describe_agreement, source_grid
 
 
-def cell(name: str, seeds: int, minutes: float | None) -> Cell:
-    return Cell(name, (f"x={name[0]}",), CellQuantity.parse("test_accuracy", ""), seeds, minutes=minutes)
+def cell(name: str, seeds: int = 1, minutes: float | None = None, explained: str = "", number: str = "") -> Cell:
+    quantity = CellQuantity.parse("test_accuracy", "")
+    words = (f"x={name[0]}",)
+    return Cell(name, words, quantity, seeds, Published(0.5), minutes=minutes, explained=explained, number=number)
 
 
 def run(seconds: float, seed: int = 0) -> Result:
     return Result("a", seed, "x", 0.5, 2, "d", seconds, "here", "c")
 
 
+def progress(name: str, label: str, *cells: JudgedCell) -> overview.TableProgress:
+    return overview.TableProgress(name, label, "numbers", cells)
+
+
+OWN = replace(cell("own"), published=None)
 HELD = [
-    overview.TableProgress("first", "numbers", [
-        JudgedCell(cell("a", 4, 30.0), [run(120.0), run(240.0, 1)], Verdict("inside")),
+    progress(
+        "first", "A",
+        JudgedCell(cell("a", 4, 30.0), [run(120.0), run(240.0, 1)], Verdict("so far")),
         JudgedCell(cell("b", 2, 90.0), [], Verdict("not run")),
-    ]),
-    overview.TableProgress("second", "others", [
-        JudgedCell(cell("c", 1, None), [run(1.0), run(1.0, 1)], Verdict("outside")),
-    ]),
+        JudgedCell(cell("c", explained="d"), [run(1.0)], Verdict("differs")),
+        JudgedCell(cell("d"), [run(1.0)], Verdict("agrees")),
+    ),
+    progress(
+        "second", "B",
+        JudgedCell(cell("e", number="one"), [run(1.0)], Verdict("differs")),
+        JudgedCell(cell("f", number="one"), [run(1.0)], Verdict("agrees")),
+        JudgedCell(OWN, [run(1.0)], Verdict("no number")),
+    ),
+    progress("third", "A", JudgedCell(cell("g"), [run(1.0)], Verdict("differs"))),
+    progress("fourth", "C", JudgedCell(OWN, [], Verdict("not run"))),
 ]  # fmt: skip
 
 
 def test_what_is_missing_is_counted_by_hand():
     # a: two of four are there, which took 3 minutes each; b: two of 90 minutes
-    first, second = HELD
-    assert (first.total_runs, first.done) == (6, 2)
+    first, second = HELD[:2]
+    assert (first.total_runs, first.done) == (8, 4)
     assert first.hours == (2 * 3 + 2 * 90) / 60
-    assert (second.total_runs, second.done, second.hours) == (1, 1, 0.0)
+    assert (second.total_runs, second.done, second.hours) == (3, 3, 0.0)
 
 
 def test_several_numbers_of_a_run_are_one_run():
     one, other = cell("a, accuracy", 3, 10.0), cell("a, epsilon", 3, 10.0)
-    held = [
-        JudgedCell(one, [run(60.0), run(60.0, 1)], Verdict("inside")),
-        JudgedCell(other, [run(60.0)], Verdict("inside")),
-    ]
-    table = overview.TableProgress("t", "both", held)
+    table = progress(
+        "t", "A",
+        JudgedCell(one, [run(60.0), run(60.0, 1)], Verdict("agrees")),
+        JudgedCell(other, [run(60.0)], Verdict("agrees")),
+    )  # fmt: skip
     assert (table.total_runs, table.done, table.hours) == (3, 1, 2 / 60)  # the second lacks a number, the third both
 
 
-def test_the_verdicts_of_all_tables_are_added_up():
-    rows = verdict_grid(HELD).rows
-    assert [list(row) for row in rows] == [
-        ["first", "2", "1", "0", "0", "0", "0", "1"],
-        ["second", "1", "0", "1", "0", "0", "0", "0"],
-        ["all", "3", "1", "1", "0", "0", "0", "1"],
+def test_numbers_are_added_up_by_source():
+    """Tables of a source together; one number for two settings that try for it; what is our own apart."""
+    grid = source_grid(HELD)
+    assert list(grid.headings)[:6] == [
+        "source",
+        "numbers published",
+        "run",
+        "agree",
+        "differ, explained",
+        "differ, open",
     ]
-    new = overview.TableProgress("third", "new", [JudgedCell(cell("d", 3, 1.0), [], Verdict("not run"))])
-    assert [list(row)[:2] for row in verdict_grid([*HELD, new, new]).rows][2:] == [
-        ["2 not begun", "2"],
-        ["all", "5"],
+    assert [list(row)[:6] for row in grid.rows] == [
+        ["A", "5", "3", "1", "1", "1"],
+        ["B", "1", "1", "1", "0", "0"],
+        ["all", "6", "4", "2", "1", "1"],
     ]
-    assert describe_share_inside(HELD) == "Cells that were run against a published number: 2; inside: 1 (50 %)."
-    assert describe_share_inside([]) == "Cells that were run against a published number: 0; inside: 0."
+    assert describe_agreement(HELD) == (
+        "Published numbers with all their seeds: 4; 2 agree (50 %). If all were right, about 0 would differ by chance. "
+        "Begun, without a verdict so far: 1."
+    )
+    assert describe_agreement([]).startswith("Published numbers with all their seeds: 0; 0 agree. If")
 
 
 def test_the_list_shows_runs_and_hours():
-    row = dict(zip(overview.progress_grid(HELD).headings, overview.progress_grid(HELD).rows[0], strict=True))
-    assert (row["table"], row["about"], row["runs"], row["hours left"]) == ("first", "numbers", "2 of 6", "3.1")
+    grid = overview.progress_grid(HELD)
+    row = dict(zip(grid.headings, grid.rows[0], strict=True))
+    assert (row["table"], row["about"], row["runs"], row["hours left"]) == ("first", "numbers", "4 of 8", "3.1")
+    assert (row["numbers"], row["measurements"], row["differs"]) == ("4", "0", "1")
+    assert grid.rows[1][2:4] == ["1", "1"]
 
 
 def test_a_few_minutes_are_not_called_none():
-    short = overview.TableProgress("short", "", [JudgedCell(cell("a", 2, 1.0), [], Verdict("not run"))])
-    place = overview.progress_grid([]).headings.index("hours left")
-    assert [row[place] for row in overview.progress_grid([short, HELD[1]]).rows] == ["< 0.1", "0.0"]
+    short = progress("short", "A", JudgedCell(cell("a", 2, 1.0), [], Verdict("not run")))
+    position = overview.progress_grid([]).headings.index("hours left")
+    assert [row[position] for row in overview.progress_grid([short, HELD[1]]).rows] == ["< 0.1", "0.0"]
 
 
 def test_one_cell_is_no_plural():
-    assert page.describe_counts(HELD[1].judged_cells) == "1 cell: 1 outside"
-    assert page.describe_counts(HELD[0].judged_cells) == "2 cells: 1 inside, 1 not run"
+    assert page.describe_counts(HELD[2].judged_cells) == "1 published number: 1 differs"
+    assert page.describe_counts(HELD[1].judged_cells) == (
+        "1 published number: 1 agrees; 1 of 1 measurement of our own run"
+    )

@@ -19,12 +19,12 @@ overrides: [dataset=digits, scenario.clients=4, scenario.participants=2, engine.
 cells:
   - name: slow
     overrides: [rounds=2]
-    published: {value: 0.9, within: 0.05}
+    published: {value: 0.9}
     minutes: 5
   - name: quick
     overrides: [rounds=1]
     published: {value: 0.5, spread: 0.2, runs: 10}
-    others: [{by: another, value: 3, within: 0.05}]
+    others: [{by: another, value: 3}]
     minutes: 1
   - name: never
     overrides: [rounds=1]

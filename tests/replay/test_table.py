@@ -16,14 +16,16 @@ overrides: [dataset=digits]
 cells:
   - name: a
     overrides: [rounds=2]
-    published: {value: 0.9, within: 0.05}
-    others: [{by: another, value: 0.7, within: 0.05}]
+    published: {value: 0.9, where: table 1}
+    others: [{by: another, value: 0.7, spread: 0.05, runs: 3}]
   - name: b, later
     overrides: [rounds=3]
     measure: roa@0.5
-    published: {value: 2, factor: 1.5}
+    published: {value: 2}
     seeds: 1
     minutes: 0.5
+    explained: a
+    number: rounds to a half
 """
 
 
@@ -44,8 +46,9 @@ def test_a_table_is_read(tmp_path: Path):
     assert a.words(2) == ["dataset=digits", "rounds=2", "seed=2"]
     assert (a.seeds, b.seeds, a.minutes, b.minutes) == (3, 1, None, 0.5)
     assert (a.measure.text, b.measure.text) == ("test_accuracy", "roa@0.5")
-    assert a.published == Published(0.9, within=0.05)
-    assert a.replications == (("another", Published(0.7, within=0.05)),)
+    assert a.published == Published(0.9, where="table 1")
+    assert a.replications == (("another", Published(0.7, 0.05, 3)),)
+    assert (b.explained, b.published_number, a.published_number) == ("a", "rounds to a half", "a")
     assert b.folder == "b_later"
     assert a.fingerprint != b.fingerprint
 
@@ -56,7 +59,7 @@ def test_several_numbers_of_one_run_are_cells(tmp_path: Path):
     overrides: [rounds=4]
     seeds: 2
     numbers:
-      - {name: accuracy, published: {value: 0.9, within: 0.1}}
+      - {name: accuracy, published: {value: 0.9}}
       - {name: loss, measure: test_loss, note: of the test data}
 """
     *_, accuracy, loss = read(tmp_path, TEXT + more).cells
@@ -64,14 +67,14 @@ def test_several_numbers_of_one_run_are_cells(tmp_path: Path):
     assert accuracy.overrides == loss.overrides
     assert accuracy.run == loss.run
     assert accuracy.fingerprint != loss.fingerprint
-    assert (accuracy.published, loss.published) == (Published(0.9, within=0.1), None)
+    assert (accuracy.published, loss.published) == (Published(0.9), None)
     assert (accuracy.seeds, loss.seeds, loss.measure.text) == (2, 2, "test_loss")
     for wrong in ("numbers: 3", "numbers: [3]", "numbers: [{measure: test_loss}]"):
         with pytest.raises(ConfigError, match="cell 3: numbers must be a list of numbers, each with a name, got"):
             read(tmp_path, TEXT + f"  - {{name: c, overrides: [rounds=4], {wrong}}}\n")
     with pytest.raises(ConfigError, match="cell 3: name must be given; those of its numbers come after it"):
         read(tmp_path, TEXT + more.replace("name: c\n    overrides", "overrides"))
-    for key, value in (("published", "{value: 1, within: 1}"), ("others", "[]")):
+    for key, value in (("published", "{value: 1}"), ("others", "[]")):
         with pytest.raises(ConfigError, match=f"cell 3: {key} must stand with the number that it is about"):
             read(tmp_path, TEXT + more.replace("    numbers", f"    {key}: {value}\n    numbers"))
     with pytest.raises(ConfigError, match="cell 3: unknown key measured"):
@@ -96,10 +99,13 @@ ODD += ("selector@hydra=random", "=3", "' seed=1'", "'seed =1'")
         ("rounds=2", "seed=2", "words such as selector=random, without a seed, got 'seed=2'"),
         ("rounds=2", "rounds", "words such as selector=random, without a seed, got 'rounds'"),
         ("rounds=2", "hydra.run.dir=/", "without a seed, got 'hydra.run.dir=/'"),
-        ("within: 0.05}\n    others", "spread: 0.05}\n    others", "runs must be at least 2"),
-        ("within: 0.05}\n    others", "value_: 1}\n    others", "unknown key value_; did you mean value?"),
-        ("{value: 0.9, within: 0.05}", "{value: 0.9}", "must have either spread and runs, or one of factor"),
-        ("factor: 1.5", "factor: 0.5", "factor must be at least 1, got 0.5"),
+        ("where: table 1", "spread: 0.05", "must have spread and runs (at least 2) together, or neither for a single"),
+        ("where: table 1", "runs: 3", "must have spread and runs (at least 2) together, or neither for a single"),
+        ("where: table 1", "runs: 0", "published: runs must be at least 1, got 0"),
+        ("where: table 1", "value_: 1", "unknown key value_; did you mean value?"),
+        ("where: table 1", "where: 3", "published: where must be"),
+        ("where: table 1", "spread: 1, runs: 2, beyond: true", "beyond must stand with a single number"),
+        ("explained: a", "explained: c", "explained of b, later must name a cell of the table"),
         ("by: another, ", "", "must say by whom they are"),
         ("b, later", "a", "two cells are called a"),
         ("name: a", "name: ../a", "name must be up to 80 letters"),
@@ -108,7 +114,7 @@ ODD += ("selector@hydra=random", "=3", "' seed=1'", "'seed =1'")
                 "roa@0.5",
                 wrong,
                 f"must be roa@X with an accuracy X above 0 and up to 1, or a column of metrics.csv such as "
-                f"test_accuracy or test_accuracy last 5, got {wrong}",
+                f"test_accuracy, test_accuracy last 5, test_accuracy at 2 or test_accuracy max, got {wrong}",
             )
             for wrong in (
                 "roa@5",
@@ -119,6 +125,7 @@ ODD += ("selector@hydra=random", "=3", "' seed=1'", "'seed =1'")
                 "roa@nan",
                 "test_loss last 0",
                 "test_loss last 5 runs",
+                "test_loss at 0",
             )
         ),
         ("seeds: 3", "seeds: 0", "seeds must be at least 1, got 0"),
@@ -127,14 +134,11 @@ ODD += ("selector@hydra=random", "=3", "' seed=1'", "'seed =1'")
         *(("rounds=2", word, "overrides must be words such as selector=random, without a seed, got") for word in ODD),
         ("value: 0.9", "value: .inf", "published: value must be finite, got inf"),
         ("value: 0.9", "value: 1" + 400 * "0", "published: value must be finite, got 1000"),
-        ("within: 0.05", "within: -1", "published: within must be at least 0, got -1"),
-        ("within: 0.05", "within: .inf", "published: within must be finite, got inf"),
-        ("within: 0.05", "spread: -0.1, runs: 3", "published: spread must be at least 0, got -0.1"),
-        ("within: 0.05", "within: 0.05, rounding: -1", "published: rounding must be at least 0, got -1"),
-        ("within: 0.05", "within: 0.05, factor: 2", "published must have either spread and runs, or one of factor"),
+        ("where: table 1", "spread: -0.1, runs: 3", "published: spread must be at least 0, got -0.1"),
+        ("where: table 1", "spread: .inf, runs: 3", "published: spread must be finite, got inf"),
+        ("where: table 1", "rounding: -1", "published: rounding must be at least 0, got -1"),
         ("value: 0.7", "value: -.inf", "others: value must be finite, got -inf"),
-        ("factor: 1.5", "factor: .inf", "published: factor must be finite, got inf"),
-        ("value: 2,", "value: -2,", "published: value must be above 0 where a factor gives its range, got -2"),
+        ("{value: 2}", "{value: -2}", "published: value must be above 0 where rounds are counted, got -2"),
         ("minutes: 0.5", "minutes: -1", "minutes must be at least 0, got -1"),
         ("minutes: 0.5", "minutes: .inf", "minutes must be finite, got inf"),
         ("seeds: 3", "seeds: 1000000000", "seeds must be at most 10,000, got 1000000000"),

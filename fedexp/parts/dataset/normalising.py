@@ -1,7 +1,7 @@
 """How the pixels of images are normalised, by options that all image datasets share.
 
-`half`: to [-1, 1]. `unit`: to [0, 1]. `standard`: by mean and deviation of all training pixels. `per_channel`: by those
-of each channel. Legend: S examples, C channels.
+`half`: to [-1, 1]. `unit`: to [0, 1]. `raw`: as the files hold them, such as 0 to 255. `standard`: by mean and
+deviation of all training pixels. `per_channel`: by those of each channel. Legend: S examples, C channels.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ import torch
 
 from fedexp.parts.dataset.contract import Data, Split
 
-Normalise = Literal["half", "unit", "standard", "per_channel"]
+Normalise = Literal["half", "unit", "raw", "standard", "per_channel"]
 Moments = tuple[tuple[float, ...], tuple[float, ...]]
 Published = Mapping[str, Moments]  # means and deviations that need not be measured, as they are usually written
 LEVELS, CHUNK = 256, 4096
@@ -24,6 +24,8 @@ def image_data(
 ) -> Data:  # fmt: skip
     """The dataset of images `x [S, C, H, W]` with values from 0 to `scale`, normalised as asked."""
     fixed_moments = {**FIXED, **(published or {})}
+    if normalise == "raw":
+        return Data(train, test, class_names, 1.0, *FIXED["unit"])
     if normalise in fixed_moments:
         return Data(train, test, class_names, scale, *fixed_moments[normalise])
     x = train.x if normalise == "per_channel" else train.x.flatten(1)[:, None]

@@ -30,9 +30,9 @@ def conv(channels: int, outputs: int, kernel: int, stride: int = 1, padding: int
     return nn.Conv2d(channels, outputs, kernel, stride, padding)
 
 
-def pool(_: int, size: int, stride: int = 0) -> nn.Module:
+def pool(_: int, size: int, stride: int = 0, padding: int = 0) -> nn.Module:
     """Max pooling; windows do not overlap unless `stride` is given."""
-    return nn.MaxPool2d(size, stride or None)
+    return nn.MaxPool2d(size, stride or None, padding)
 
 
 def batch_norm(channels: int) -> nn.Module:

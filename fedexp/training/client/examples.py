@@ -29,7 +29,8 @@ class Examples:
         self.factor = self._per_channel(1 / std).to(device)
         self.offset = self._per_channel(-torch.tensor(data.mean) / torch.tensor(data.std)).to(device)
         tokens = split.x.dtype == torch.int64  # which the network looks up
-        self.is_normalised = tokens or bool((self.factor == 1).all() and (self.offset == 0).all())
+        as_is = split.x.is_floating_point() and bool((self.factor == 1).all() and (self.offset == 0).all())
+        self.is_normalised = tokens or as_is
 
     def subset(self, index: np.ndarray) -> "Examples":
         """Returns the examples at the positions `index [S]`, without augmentation."""

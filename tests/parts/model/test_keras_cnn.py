@@ -33,3 +33,13 @@ def test_probabilities_taken_for_logits_leave_a_loss():
     assert torch.equal(flawed(x), logits(x).softmax(dim=1))
     certain = torch.nn.functional.one_hot(torch.tensor([3]), 10).float()
     assert F.cross_entropy(certain, torch.tensor([3])).item() == pytest.approx(math.log(1 + 9 / math.e), rel=1e-6)
+
+
+def test_the_slip_of_the_notebook_is_in_its_tests_alone():
+    facts, x = Facts(MNIST, 10, 1), torch.ones(2, *MNIST)
+    logits, flawed = (
+        KerasCNN(dropout=0, outputs=outputs).network(facts) for outputs in ("logits", "tested_as_probabilities")
+    )
+    flawed.load_state_dict(logits.state_dict())
+    assert torch.equal(flawed.train()(x), logits.train()(x))
+    assert torch.equal(flawed.eval()(x), logits.eval()(x).softmax(dim=1))
