@@ -89,8 +89,9 @@ def describe_agreement(all_tables: Sequence[overview.TableProgress]) -> str:
     run = sum(outcomes[outcome] for outcome in page.DECIDED)
     share = f" ({100 * outcomes['agrees'] / run:.0f} %)" if run else ""
     return (
-        f"Published numbers with all their seeds: {run}; {outcomes['agrees']} agree{share}. If all were right, about "
-        f"{LEVEL * run:.0f} would differ by chance. Begun, without a verdict so far: {outcomes['so far']}."
+        f"Published numbers with all their seeds: {run}; {outcomes['agrees']} agree{share}.\n"
+        f"If all were right, about {LEVEL * run:.0f} would differ by chance. Begun, without a verdict so far: "
+        f"{outcomes['so far']}."
     )
 
 

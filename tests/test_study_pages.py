@@ -11,10 +11,11 @@ from script_modules import imported
 
 from fedexp.replay import results
 from fedexp.replay.page import JudgedCell
+from fedexp.replay.published import Published
 from fedexp.replay.quantity import CellQuantity
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell
-from fedexp.replay.verdict import Published, judge
+from fedexp.replay.verdict import judge
 
 STUDIES = Path(__file__).parents[1] / "scripts" / "studies"
 ROUNDS = CellQuantity.parse("roa@0.8", "")

@@ -74,9 +74,9 @@ def progress_grid(all_tables: Sequence[TableProgress]) -> Grid:
 
 
 def _counts(line: TableProgress) -> list[str]:
-    published, own = len(page.numbers(line.judged_cells)), len(page.measurements(line.judged_cells))
+    published, measured = len(page.numbers(line.judged_cells)), len(page.measurements(line.judged_cells))
     outcomes = map(str, page.count_outcomes(line.judged_cells).values())
-    return [str(published), str(own), f"{line.done} of {line.total_runs}", _hours(line.hours), *outcomes]
+    return [str(published), str(measured), f"{line.done} of {line.total_runs}", _hours(line.hours), *outcomes]
 
 
 def _hours(hours: float) -> str:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from fedexp.replay import catalog, results
+from fedexp.replay.published import Published
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell, PublishedTable
-from fedexp.replay.verdict import Outcome, Published, Verdict, judge, measure_scatter, usual_scatter
+from fedexp.replay.verdict import Outcome, Verdict, judge, measure_scatter, usual_scatter
 from fedexp.report.draw.markdown import Grid, escape_markdown
 
 OUTCOMES: tuple[Outcome, ...] = ("agrees", "disputed", "differs", "not resolved", "so far", "not run")
@@ -73,11 +74,13 @@ def count_outcomes(lines: Iterable[JudgedCell]) -> dict[str, int]:
 
 def describe_counts(lines: Sequence[JudgedCell]) -> str:
     """How many published numbers and own measurements there are, and how many have each outcome, in words."""
-    published, own = numbers(lines), measurements(lines)
+    published, unpublished = numbers(lines), measurements(lines)
     counts = ", ".join(f"{count} {outcome}" for outcome, count in count_outcomes(lines).items() if count)
     parts = [f"{len(published)} published number{'s' * (len(published) != 1)}: {counts}"] * bool(published)
-    measured = sum(bool(line.results) for line in own)
-    parts += [f"{measured} of {len(own)} measurement{'s' * (len(own) != 1)} of our own run"] * bool(own)
+    measured = sum(bool(line.results) for line in unpublished)
+    parts += [f"{measured} of {len(unpublished)} measurement{'s' * (len(unpublished) != 1)} of our own run"] * bool(
+        unpublished
+    )
     return "; ".join(parts)
 
 
@@ -95,7 +98,7 @@ def measurement_grid(lines: Sequence[JudgedCell]) -> Grid:
 
 def markdown(table: PublishedTable, lines: Sequence[JudgedCell], into: str) -> str:
     """The complete page, which is written to `into`/NAME."""
-    published, own = [line for line in lines if line.cell.published is not None], measurements(lines)
+    published, unpublished = [line for line in lines if line.cell.published is not None], measurements(lines)
     parts = [
         f"# {table.about}",
         f"Source: {table.source}",
@@ -104,7 +107,11 @@ def markdown(table: PublishedTable, lines: Sequence[JudgedCell], into: str) -> s
         *([f"What differs from the source: {table.differs}"] if table.differs else []),
         *_notes(lines),
         *([RULE] if published else []),
-        *(["## Measurements of our own", measurement_grid(own).markdown(padded=False).rstrip()] if own else []),
+        *(
+            ["## Measurements of our own", measurement_grid(unpublished).markdown(padded=False).rstrip()]
+            if unpublished
+            else []
+        ),
         "## Commands",
         _commands(lines),
         f"Results: `{results.NAME}` beside this page, one line a run with the digest of its last models"
@@ -144,7 +151,7 @@ def _commands(lines: Sequence[JudgedCell]) -> str:
     common = [words[0] for words in shared_words]
     seeds = sorted({line.cell.seeds for line in lines})
     shared = f"`fedexp run -m {shlex.join(common)}{' ' * bool(common)}seed={_seeds(seeds[0])}`"
-    more = f" (up to {seeds[-1]} seeds where a cell has more)" * (len(seeds) > 1)
+    seeds_note = f" (up to {seeds[-1]} seeds where a cell has more)" * (len(seeds) > 1)
     runs = [
         f"* {run_name(cells)}: {f'`{shlex.join(words[len(common) :])}`, ' * (len(words) > len(common))}"
         f"{_format_minutes(cells[0])} min"
@@ -152,7 +159,7 @@ def _commands(lines: Sequence[JudgedCell]) -> str:
     ]
     return "\n".join(
         [
-            f"{shared}{more}, and behind it the words of a run, with the minutes that a seed takes on one core:",
+            f"{shared}{seeds_note}, and behind it the words of a run, with the minutes that a seed takes on one core:",
             "",
             *runs,
         ]

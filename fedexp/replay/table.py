@@ -25,25 +25,21 @@ A file's ending keeps it apart from the options of config groups, which end in .
 
 import hashlib
 import re
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fedexp.core.errors import ConfigError, did_you_mean
-from fedexp.core.fields import describe_type, fits
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.replay import catalog
 from fedexp.replay.catalog import ENDING
+from fedexp.replay.published import Published, demand, demand_within, parse_published, parse_replication
 from fedexp.replay.quantity import CellQuantity
-from fedexp.replay.verdict import Published
 
 _NAME = re.compile(r"(?!\.)[\w.=, %()+-]{1,80}")  # not of a hidden folder, nor of `.` or `..`
 _WORD = re.compile(r"\+{0,2}(?!(seed|hydra)\b)\w[\w./-]*=.*", re.DOTALL)
-_LARGEST = sys.float_info.max
-_LEAST = {"value": -_LARGEST, "spread": 0, "runs": 1, "rounding": 0}
 _MOST_SEEDS = 10_000
 _MOST_BYTES = 240  # of a cell's name, which is that of a folder
 
@@ -137,7 +133,7 @@ def read(path: Path) -> PublishedTable:
         "measure": str,
         "seeds": int,
     }
-    _demand(content, kinds, ("source", "about", "cells"), where)
+    demand(content, kinds, ("source", "about", "cells"), where)
     common |= {key: content[key] for key in common if key in content}
     nodes = [(node, f"{where}: cell {number}") for number, node in enumerate(content["cells"], start=1)]
     cells = tuple(
@@ -178,7 +174,7 @@ def _split_numbers(node: Any, where: str) -> list[Any]:
 def _parse_cell(node: Any, common: Mapping[str, Any], where: str) -> Cell:
     kinds = {"name": str, "overrides": list, "published": dict | None, "others": list, "minutes": float, "note": str}
     kinds |= {"measure": str, "seeds": int, "explained": str, "number": str}
-    _demand(node, kinds, ("name", "overrides", "published"), where)
+    demand(node, kinds, ("name", "overrides", "published"), where)
     if not _NAME.fullmatch(node["name"]) or len(node["name"].encode()) > _MOST_BYTES:
         raise ConfigError(
             f"{where}: name must be up to 80 letters, digits, spaces or .=,%()+-_ ({_MOST_BYTES} bytes) and not begin "
@@ -189,8 +185,8 @@ def _parse_cell(node: Any, common: Mapping[str, Any], where: str) -> Cell:
         if not isinstance(word, str) or not _WORD.fullmatch(word):
             raise ConfigError(f"{where}: overrides must be words such as selector=random, without a seed, got {word!r}")
     seeds = node.get("seeds", common["seeds"])
-    _demand_within(where, "seeds", seeds, 1, _MOST_SEEDS)
-    _demand_within(where, "minutes", node.get("minutes", 0), 0)
+    demand_within(where, "seeds", seeds, 1, _MOST_SEEDS)
+    demand_within(where, "minutes", node.get("minutes", 0), 0)
     published = None if node["published"] is None else parse_published(node["published"], f"{where}: published")
     measure = CellQuantity.parse(node.get("measure") or common["measure"], f"{where}: measure")
     if measure.is_count and published is not None and published.value <= 0:
@@ -204,7 +200,7 @@ def _parse_cell(node: Any, common: Mapping[str, Any], where: str) -> Cell:
         seeds=seeds,
         published=published,
         replications=tuple(
-            _parse_replication(replication, f"{where}: others") for replication in node.get("others", [])
+            parse_replication(replication, f"{where}: others") for replication in node.get("others", [])
         ),
         minutes=node.get("minutes"),
         note=node.get("note", ""),
@@ -213,52 +209,8 @@ def _parse_cell(node: Any, common: Mapping[str, Any], where: str) -> Cell:
     )
 
 
-def _parse_replication(node: Any, where: str) -> tuple[str, Published]:
-    author = node.get("by") if isinstance(node, Mapping) else None
-    if not isinstance(author, str) or not author:
-        raise ConfigError(f"{where} must say by whom they are, got {node!r}")
-    return author, parse_published({key: value for key, value in node.items() if key != "by"}, where)
-
-
-def parse_published(node: Any, where: str) -> Published:
-    """Reads a published number from its node in a table."""
-    kinds = {field.name: field.type for field in fields(Published)}
-    _demand(node, kinds, ("value",), where)
-    published_number = Published(**node)
-    for key, least in _LEAST.items():
-        if (value := getattr(published_number, key)) is not None:
-            _demand_within(where, key, value, least)
-    if (published_number.spread is None) != (published_number.runs == 1):
-        raise ConfigError(
-            f"{where} must have spread and runs (at least 2) together, or neither for a single run, got {node}"
-        )
-    if published_number.beyond and published_number.spread is not None:
-        raise ConfigError(f"{where}: beyond must stand with a single number, without spread, got {node}")
-    return published_number
-
-
-def _demand_within(where: str, key: str, value: float, least: float, most: float = _LARGEST) -> None:
-    if not least <= value <= most:
-        must = "finite" if abs(value) > _LARGEST else f"at least {least}" if value < least else f"at most {most:,}"
-        raise ConfigError(f"{where}: {key} must be {must}, got {str(value)[:40]}")
-
-
 def _fingerprint(*words: str) -> str:
     return hashlib.blake2b("\n".join(words).encode(), digest_size=4).hexdigest()
-
-
-def _demand(node: Any, kinds: Mapping[str, Any], required_keys: Sequence[str], where: str) -> None:
-    """Raises ConfigError where a node is no mapping with keys of these kinds, or lacks one that is needed."""
-    if not isinstance(node, Mapping):
-        raise ConfigError(f"{where} must hold keys and values, got {node!r}")
-    for key in required_keys:
-        if key not in node:
-            raise ConfigError(f"{where}: {key} must be given")
-    for key, value in node.items():
-        if key not in kinds:
-            raise ConfigError(f"{where}: unknown key {key}; {did_you_mean(str(key), list(kinds))}")
-        if not fits(kinds[key], value):
-            raise ConfigError(f"{where}: {key} must be {describe_type(kinds[key])}, got {value!r}")
 
 
 def _table_names() -> str:

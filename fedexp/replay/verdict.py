@@ -35,25 +35,12 @@ from typing import Literal
 import numpy as np
 from scipy import optimize, special, stats
 
+from fedexp.replay.published import Published
+
 Outcome = Literal["agrees", "differs", "disputed", "not resolved", "so far", "no number", "not run"]
 
 LEVEL = 0.05
 FEWEST_CELLS = 4  # from which the usual variance of a table is taken
-
-
-@dataclass(frozen=True)
-class Published:
-    """A number that somebody published: of one run, or a mean with its standard deviation `spread` over `runs`.
-
-    `rounding` is half a unit of its last digit. `beyond` means more than the value. `where` is its place in the source.
-    """
-
-    value: float
-    spread: float | None = None
-    runs: int = 1
-    rounding: float = 0.0
-    beyond: bool = False
-    where: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,7 +102,7 @@ def judge(
     if len(ours.values) < ours.planned:
         return Verdict("so far", mean, low, high, expected)
     outcome = _compare(published, ours, expected)
-    if not any(_contradict(published, other, ours, usual) for _, other in replications):
+    if not any(_contradict(published, replication, ours, usual) for _, replication in replications):
         return Verdict(outcome, mean, low, high, expected)
     numbers = [("the source", published), *replications]
     ranges = [(name, number, expected_range(number, ours, usual)) for name, number in numbers]
@@ -128,7 +115,7 @@ def expected_range(published: Published, ours: OurValues, usual: Scatter | None 
     scatter = moderate(measure_scatter(published, ours), usual)
     if scatter is None:
         return None
-    values = _scaled(ours.bounds(), ours)
+    values = _scale(ours.bounds(), ours)
     half = _half_width(scatter, published.runs, len(values))
     low, high = values.mean() - half, values.mean() + half
     return (math.exp(low), math.exp(high)) if ours.counts else (float(low), float(high))
@@ -151,14 +138,14 @@ def _contradict(first: Published, second: Published, ours: OurValues, usual: Sca
     scatter = moderate(measure_scatter(first, ours), usual)
     if scatter is None:
         return False
-    off = abs(np.diff(_scaled(np.array([first.value, second.value]), ours)).item())
+    off = abs(np.diff(_scale(np.array([first.value, second.value]), ours)).item())
     rounding = 0.0 if ours.counts else first.rounding + second.rounding
     return off - rounding > _half_width(scatter, first.runs, second.runs)
 
 
 def measure_scatter(published: Published | None, ours: OurValues) -> Scatter | None:
     """The variance over our runs and the published ones together; None of a single run."""
-    values = _scaled(ours.bounds(), ours)
+    values = _scale(ours.bounds(), ours)
     squares, freedom = float(values.var()) * len(values), len(values) - 1
     if published is not None and published.spread is not None and not ours.counts:
         squares += published.spread**2 * (published.runs - 1)
@@ -171,11 +158,11 @@ def usual_scatter(scatters: Iterable[Scatter | None]) -> Scatter | None:
 
     Cells without any scatter say nothing about that of the others. None of fewer than four cells.
     """
-    known = [scatter for scatter in scatters if scatter is not None and scatter.variance > 0]
-    if len(known) < FEWEST_CELLS:
+    positive = [scatter for scatter in scatters if scatter is not None and scatter.variance > 0]
+    if len(positive) < FEWEST_CELLS:
         return None
-    halves = np.array([scatter.freedom for scatter in known]) / 2
-    logarithms = np.log([scatter.variance for scatter in known]) - special.digamma(halves) + np.log(halves)
+    halves = np.array([scatter.freedom for scatter in positive]) / 2
+    logarithms = np.log([scatter.variance for scatter in positive]) - special.digamma(halves) + np.log(halves)
     excess = float(logarithms.var(ddof=1) - special.polygamma(1, halves).mean())
     if excess <= 0:
         return Scatter(math.exp(logarithms.mean()), math.inf)
@@ -202,7 +189,7 @@ def _quantile(freedom: float) -> float:
     return float(stats.t.ppf(1 - LEVEL / 2, freedom))
 
 
-def _scaled(values: np.ndarray, ours: OurValues) -> np.ndarray:
+def _scale(values: np.ndarray, ours: OurValues) -> np.ndarray:
     return np.log(values) if ours.counts else values
 
 

@@ -2,10 +2,11 @@ from dataclasses import replace
 
 from fedexp.replay import overview, page
 from fedexp.replay.page import JudgedCell
+from fedexp.replay.published import Published
 from fedexp.replay.quantity import CellQuantity
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell
-from fedexp.replay.verdict import Published, Verdict
+from fedexp.replay.verdict import Verdict
 from scripts.replay_pages import describe_agreement, source_grid
 
 
@@ -78,10 +79,11 @@ def test_numbers_are_added_up_by_source():
         ["all", "6", "4", "2", "1", "1"],
     ]
     assert describe_agreement(HELD) == (
-        "Published numbers with all their seeds: 4; 2 agree (50 %). If all were right, about 0 would differ by chance. "
+        "Published numbers with all their seeds: 4; 2 agree (50 %).\n"
+        "If all were right, about 0 would differ by chance. "
         "Begun, without a verdict so far: 1."
     )
-    assert describe_agreement([]).startswith("Published numbers with all their seeds: 0; 0 agree. If")
+    assert describe_agreement([]).startswith("Published numbers with all their seeds: 0; 0 agree.\nIf")
 
 
 def test_the_list_shows_runs_and_hours():

@@ -5,7 +5,7 @@ import pytest
 
 from fedexp.core.errors import ConfigError
 from fedexp.replay import catalog, table
-from fedexp.replay.verdict import Published
+from fedexp.replay.published import Published
 
 TEXT = """\
 source: somebody 2020

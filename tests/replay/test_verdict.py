@@ -4,9 +4,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from fedexp.replay.published import Published
 from fedexp.replay.verdict import (
     OurValues,
-    Published,
     Scatter,
     expected_range,
     interval,

@@ -4,17 +4,13 @@ Tieleman & Hinton 2012 (Coursera lecture 6.5), as torch.optim.RMSprop without mo
 w <- w - lr g / (sqrt(v) + eps). There is no correction of the start, unlike Adam's. Weight decay is coupled.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 
-from fedexp.core.part import Positive, Range
-from fedexp.maths.optimizer_steps import descend
-from fedexp.parts.local.contract import LocalRule
+from fedexp.parts import LocalRule, Positive, Range, descend
 
 
-@dataclass(frozen=True, kw_only=True)
 class RMSprop(LocalRule):
     """RMSprop; `alpha` is how much of the mean of squares stays at a step (Keras calls it rho and takes 0.9)."""
 

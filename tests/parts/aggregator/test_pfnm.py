@@ -23,7 +23,7 @@ def test_the_servers_own_row_counts_for_all_classes_alike(tiny: Tiny):
     rule = world.exp.aggregator
     assert isinstance(rule, PFNM)
     clients = np.array([SERVER, 0, 4])
-    uploads = Uploads(clients, clients * 0, np.array([20, 9, 9]), np.ones(3), torch.zeros(3, 1), *np.ones((2, 3)))
+    uploads = Uploads(clients, clients * 0, np.array([20, 9, 9]), np.ones(3), torch.zeros(3, 1), np.ones(3), np.ones(3))
     classes = len(world.class_names)
     counts = np.vstack(
         [np.full(classes, 20 / classes), context.make_context(world, 1).clients_data.class_counts(clients[1:])]
