@@ -30,8 +30,11 @@ KEPT = ROOT / "scripts" / "replays"
 def pages() -> dict[Path, str]:
     """What the pages must hold."""
     held = overview.read_progress(KEPT)
-    sources = f"\n{source_grid(held).markdown()}\n{describe_agreement(held)}\n"
-    tables = {"verdicts": sources, "progress": f"{sources}\n{overview.progress_grid(held).markdown()}"}
+    share = describe_agreement(held)
+    tables = {
+        "verdicts": f"\n{source_grid(held, is_short=True).markdown()}\n{share}\n",
+        "progress": f"\n{source_grid(held).markdown()}\n{share}\n\n{overview.progress_grid(held).markdown()}",
+    }
     made = {path: filled(path.read_text(), tables) for path in (ROOT / "README.md", KEPT / "README.md")}
     for line in held:
         if (KEPT / line.name).is_dir():  # a page without any run can go stale as well
@@ -41,43 +44,33 @@ def pages() -> dict[Path, str]:
     return made
 
 
-def source_grid(all_tables: Sequence[overview.TableProgress]) -> Grid:
-    """A row for each source with published numbers, and one for all: how many were run, agree and differ."""
+def source_grid(all_tables: Sequence[overview.TableProgress], *, is_short: bool = False) -> Grid:
+    """A row for each source with published numbers, and one for all: how many were run, agree and differ.
+
+    In the short one, sources without a verdict so far share a row.
+    """
     sources: dict[str, list[JudgedCell]] = {}
     for line in all_tables:
         sources.setdefault(line.label, []).extend(line.judged_cells)
     with_numbers = {label: cells for label, cells in sources.items() if page.numbers(cells)}
     everything = [cell for cells in with_numbers.values() for cell in cells]
-    head = [
-        "source",
-        "numbers published",
-        "run",
-        "agree",
-        "differ, explained",
-        "differ, open",
-        "disputed",
-        "not resolved",
-    ]
-    rows = [[label, *_by_source(cells)] for label, cells in with_numbers.items()]
-    return Grid(head, [*rows, ["all", *_by_source(everything)]])
+    counted = {label: count_by_source(cells) for label, cells in with_numbers.items()}
+    rest = [label for label, counts in counted.items() if is_short and not counts[1]]
+    rows = [[label, *map(str, counts)] for label, counts in counted.items() if label not in rest]
+    if rest:
+        total = sum(counted[label][0] for label in rest)
+        rows.append([f"{len(rest)} others", str(total), *["0"] * 6])
+    head = ["source", "published", "run", "agree", "differ, explained", "differ, open", "disputed", "not resolved"]
+    return Grid(head, [*rows, ["all", *map(str, count_by_source(everything))]])
 
 
-def _by_source(cells: Sequence[JudgedCell]) -> list[str]:
-    counted = page.count_outcomes(cells)
+def count_by_source(cells: Sequence[JudgedCell]) -> list[int]:
+    """How many numbers a source published, how many were run, and how many of these have each outcome."""
+    outcomes = page.count_outcomes(cells)
     explained = sum(bool(line.cell.explained) for line in page.numbers(cells) if line.verdict.outcome == "differs")
-    run = sum(counted[outcome] for outcome in page.DECIDED)
-    differing = [explained, counted["differs"] - explained]
-    return [
-        str(n)
-        for n in (
-            sum(counted.values()),
-            run,
-            counted["agrees"],
-            *differing,
-            counted["disputed"],
-            counted["not resolved"],
-        )
-    ]
+    run = sum(outcomes[outcome] for outcome in page.DECIDED)
+    differing = [explained, outcomes["differs"] - explained]
+    return [sum(outcomes.values()), run, outcomes["agrees"], *differing, outcomes["disputed"], outcomes["not resolved"]]
 
 
 def describe_agreement(all_tables: Sequence[overview.TableProgress]) -> str:

@@ -108,7 +108,7 @@ def write_config(
     """Writes a `config.json`, and what lies in `.hydra/` beside it."""
     content = {"config": config, "references": references or {}, "choices": choices or {}, "overrides": [*overrides]}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(content))
+    (folder / "config.json").write_text(json.dumps(content, sort_keys=True))
     (folder / ".hydra").mkdir()
     hydra = {"hydra": {"runtime": {"choices": dict(choices or {})}}}
     for name, node in (("config", dict(config)), ("hydra", hydra), ("overrides", [*overrides])):

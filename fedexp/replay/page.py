@@ -150,7 +150,7 @@ def _commands(lines: Sequence[JudgedCell]) -> str:
     shared_words = takewhile(lambda words: len(set(words)) == 1, zip(*by_words, strict=False))
     common = [words[0] for words in shared_words]
     seeds = sorted({line.cell.seeds for line in lines})
-    shared = f"`fedexp run -m {shlex.join(common)}{' ' * bool(common)}seed={_seeds(seeds[0])}`"
+    shared = f"`fedexp run -m {shlex.join(common)}{' ' * bool(common)}seed={','.join(map(str, range(seeds[0])))}`"
     seeds_note = f" (up to {seeds[-1]} seeds where a cell has more)" * (len(seeds) > 1)
     runs = [
         f"* {run_name(cells)}: {f'`{shlex.join(words[len(common) :])}`, ' * (len(words) > len(common))}"
@@ -170,10 +170,6 @@ def run_name(cells: Sequence[JudgedCell]) -> str:
     """The name of a run: that of its cell, or what stands before the numbers that are taken of it."""
     name = cells[0].cell.name
     return name if len(cells) == 1 else name.rpartition(", ")[0]
-
-
-def _seeds(count: int) -> str:
-    return ",".join(str(seed) for seed in range(count))
 
 
 def _row(line: JudgedCell) -> list[str]:

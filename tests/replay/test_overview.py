@@ -44,6 +44,9 @@ HELD = [
 ]  # fmt: skip
 
 
+ONLY_PLANNED = progress("fifth", "D", JudgedCell(cell("h"), [], Verdict("not run")))
+
+
 def test_what_is_missing_is_counted_by_hand():
     # a: two of four are there, which took 3 minutes each; b: two of 90 minutes
     first, second = HELD[:2]
@@ -67,7 +70,7 @@ def test_numbers_are_added_up_by_source():
     grid = source_grid(HELD)
     assert list(grid.headings)[:6] == [
         "source",
-        "numbers published",
+        "published",
         "run",
         "agree",
         "differ, explained",
@@ -77,6 +80,10 @@ def test_numbers_are_added_up_by_source():
         ["A", "5", "3", "1", "1", "1"],
         ["B", "1", "1", "1", "0", "0"],
         ["all", "6", "4", "2", "1", "1"],
+    ]
+    assert [list(row)[:3] for row in source_grid([*HELD, ONLY_PLANNED], is_short=True).rows][-2:] == [
+        ["1 others", "1", "0"],
+        ["all", "7", "4"],
     ]
     assert describe_agreement(HELD) == (
         "Published numbers with all their seeds: 4; 2 agree (50 %).\n"

@@ -195,7 +195,8 @@ class TestRule:
 
     @pytest.mark.parametrize("value", [2.0**9, -(2.0**9)])
     def test_what_could_leave_the_ring_ends_the_run_before_anything_is_shared(self, tiny: Tiny, value: float):
-        world = world_of(tiny(SECURE, "aggregator.fractional_bits=50"))  # 2^12 / 2 clients = 2048
+        words = (SECURE, "aggregator.fractional_bits=50", "scenario.clients=8")  # 2^12 / 2 clients = 2048
+        world = world_of(tiny(*words))
         delta = torch.zeros(2, world.layout.size)
         delta[1, 3] = value
         folded(world, uploads_like(delta, [1, 4]))
@@ -212,7 +213,7 @@ class TestRule:
             folded(world, uploads_like(torch.zeros(2, world.layout.size), [1, 2049]))
 
     def test_who_vanishes_reaches_some_partners_but_not_all_and_is_not_counted(self, tiny: Tiny):
-        world = world_of(tiny(SECURE, "aggregator.dropout=0.4", "aggregator.partners=4"))
+        world = world_of(tiny(SECURE, "aggregator.dropout=0.4", "aggregator.partners=4", "scenario.clients=40"))
         rule, owner = world.exp.aggregator, np.arange(2000)
         assert isinstance(rule, SecureMean)
         heard = rule.delivery_mask(owner, context.make_context(world, 1))
@@ -226,7 +227,7 @@ class TestRule:
         assert not np.array_equal(rule.delivery_mask(owner, context.make_context(world, 2)), heard)
         uploads = uploads_like(torch.randn(40, world.layout.size), [20] * 40)
         moved, columns = folded(world, uploads)
-        expected, _ = folded(world_of(tiny(SECURE)), uploads.where(~gone[:40]))
+        expected, _ = folded(world_of(tiny(SECURE, "scenario.clients=40")), uploads.where(~gone[:40]))
         assert torch.equal(moved, expected)
         assert columns["vanished"] == gone[:40].sum() > 0
 
