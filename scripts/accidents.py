@@ -284,7 +284,7 @@ ACCIDENTS = (
         disk_full,
         r"fedexp: No space left on device.*; .*(continue with: fedexp resume run|start again once that is fixed)",
         1,
-        within=partial(mounted, size="64k"),
+        within=partial(mounted, size="72k"),
         hindrance=no_mounts,
     ),
     Accident(

@@ -210,6 +210,7 @@ def begin(known: Whole, run: Path) -> None:
     """Makes a folder with the config of a run, and nothing else."""
     run.mkdir(parents=True)
     shutil.copyfile(known.folder / "config.json", run / "config.json")
+    shutil.copytree(known.folder / ".hydra", run / ".hydra")
 
 
 def change(run: Path, keys: dict[str, dict[str, Any]]) -> None:

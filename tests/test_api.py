@@ -103,7 +103,7 @@ def test_a_run_that_has_to_end_raises_what_ended_it():
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ZeroDivisionError("of a part")])
 def test_what_nobody_foresaw_comes_through_as_it_is(monkeypatch: pytest.MonkeyPatch, error: BaseException):
-    def fail(_: dict, __: Path) -> None:
+    def fail(*_: object) -> None:
         raise error
 
     monkeypatch.setattr(execution, "run", fail)

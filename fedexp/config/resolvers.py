@@ -5,7 +5,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config.override_text import override_text
@@ -68,6 +67,8 @@ def words_with_environment(words: Sequence[str]) -> list[str]:
 
 
 def _with_environment(word: str) -> str:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
     value = OverridesParser.create().parse_override(word).value()
     if not isinstance(value, str):
         return word  # a list or a choice of several: its reader must write the values

@@ -32,7 +32,7 @@ def make_task(
 
 
 def train_task(world: World, task: Task) -> torch.Tensor:
-    """Trains all rows of a task over the workers; returns what `train_rows` does of each."""
+    """Trains all rows of a task over the workers; returns `[C, W]`, what `train_rows` does of each."""
     return run_task(world, task, world.exp.evaluation.loss_columns, partial(train_rows, world))
 
 

@@ -97,7 +97,7 @@ def leaving(tmp_path, monkeypatch):
 
 
 def test_a_part_that_ends_the_process_is_named(leaving, capsys):
-    told = "fedexp: leaving.Leaving.choose (leaving.py, line 9) raised SystemExit"
+    told = "fedexp: leaving.Leaving.choose (leaving.py, line 8) raised SystemExit"
     for words in (("run", *LEFT, "hydra.run.dir=made"), ("plan", *LEFT)):
         assert cli.main(words) == 1
         assert capsys.readouterr().err.splitlines()[-1].startswith(told)

@@ -15,7 +15,7 @@ from fedexp.run import run as execution
 def test_resume_continues_in_the_folder_and_its_log(monkeypatch, capsys):
     cli.main(["run", "hydra.run.dir=mine"])
     resumed = []
-    monkeypatch.setattr(execution, "resume", lambda folder, _: resumed.append(folder))
+    monkeypatch.setattr(execution, "resume", lambda config, folder, trust: resumed.append(folder))
     assert cli.main(["resume", "mine"]) == 0
     assert resumed == [Path("mine")]
     monkeypatch.setattr(execution, "resume", lambda *_: (_ for _ in ()).throw(ConfigError("another config")))

@@ -43,6 +43,7 @@ class SoftmaxWhenTested(nn.Module):
     """Soft-max of logits `[B, K]` where the network is evaluated; in training the logits stay."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The logits `[B, K]` in training, probabilities else."""
         return x if self.training else x.softmax(dim=1)
 
 

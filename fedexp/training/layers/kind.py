@@ -26,7 +26,7 @@ class Activations:
     form: str = "shared"
 
     def channels(self, rows: int) -> torch.Tensor:
-        """Returns the values of shared or channels form in channels form."""
+        """Returns the values of shared or channels form in channels form, `[B, rows C, ...]`."""
         return self.x.repeat(1, rows, *[1] * (self.x.dim() - 2)) if self.form == "shared" else self.x
 
 

@@ -32,7 +32,7 @@ class LayerPass(ABC):
 
     @property
     def input_buffer(self) -> torch.Tensor | None:
-        """A buffer in which its input needs no copy; None if there is none."""
+        """A buffer `[R, B, ...]` in which its input needs no copy; None if there is none."""
         return None
 
     def input_buffers(self, steps: int) -> torch.Tensor | None:
@@ -49,11 +49,11 @@ class LayerPass(ABC):
 
     @abstractmethod
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Returns the layer's output for `x`."""
+        """Returns the layer's output for `x`, `[B, ...]` or `[R, B, ...]`."""
 
     @abstractmethod
     def backward(self, grad: torch.Tensor) -> torch.Tensor:
-        """Returns the input gradient, given the output gradient; arbitrary if not needed."""
+        """Returns the input gradient `[B, ...]` or `[R, B, ...]`, given that of the output; arbitrary if not needed."""
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,8 @@ def manual_pass(
 ) -> ManualPass | None:
     """Returns the manual passes of a network; None if one of its layers is not supported.
 
-    The entries of the network must stay where they are. `grads` are the views that take their gradients, by name;
-    examples have this shape; dropout is drawn from `keyed_random`.
+    The entries of the network must stay where they are. `grads` are the views (of any shape) that take their gradients,
+    by name; examples have this shape; dropout is drawn from `keyed_random`.
     """
     bf16 = computes_in_bf16(network)
     layers: list[LayerPass] = []

@@ -27,7 +27,7 @@ class ManualNorm(LayerPass):
         self.grads = context.grads["weight"], context.grads["bias"]
 
     def store(self, grad: torch.Tensor, grads: tuple[torch.Tensor | None, ...]) -> torch.Tensor:
-        """Stores the entries' gradients `grads[1:]`; returns the input gradient `grads[0]`, or `grad` without one."""
+        """Stores the entries' gradients `grads[1:]`, `[C]`; returns that of the input, `[B, ...]`, or `grad`."""
         grad_input, *entry_grads = grads
         for view, entry_grad in zip(self.grads, entry_grads, strict=True):
             assert entry_grad is not None

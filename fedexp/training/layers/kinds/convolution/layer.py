@@ -20,7 +20,7 @@ def output_shape(layer: Convolution, shape: Shape) -> Shape:
 
 
 def kernel_lines(entries: Entries, _flattened: Shape | None) -> torch.Tensor:
-    """Returns a kernel a line, in the order of a patch (height, width, channel), with its bias behind it."""
+    """Returns the kernels `[O, P]`, one a line in the order of a patch (height, width, channel), its bias behind it."""
     weight = entries["weight"].movedim(1, -1).flatten(1)
     return torch.cat([weight, entries["bias"][:, None]], dim=1) if "bias" in entries else weight
 
