@@ -100,7 +100,7 @@ def read_config(folder: Path, trust: Trust = NO_TRUST) -> dict[str, Any]:
         ConfigError: there is none, it cannot be read, or it names modules beyond those that are trusted.
     """
     config = _for_this_machine(read(folder))
-    trust.demand(config, folder)
+    trust.refuse_untrusted(config, folder)
     return config
 
 

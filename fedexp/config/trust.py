@@ -4,7 +4,8 @@ Who composes a run decides about its parts. A folder decides nothing: what it na
 installed package offers it (the entry points `fedexp.parts` and `fedexp.groups`), if the user ran it here before from
 the same place (each project may have a package `mine`), or if the user names it now (`--trust-modules`). To an address
 that a folder names nothing is sent, and no file is written there, unless the user sent something there before or names
-it now.
+it now. `saved_config.read_config` asks this, and `files/untrusted_json.py` for size and depth, before a config is
+believed.
 """
 
 import json
@@ -39,7 +40,7 @@ class Trust:
     addresses: tuple[str, ...] = ()
     composed: bool = False
 
-    def demand(self, config: Any, folder: Path) -> None:
+    def refuse_untrusted(self, config: Any, folder: Path) -> None:
         """Refuses a config of a folder that names somebody else's module, or any factory; imports nothing.
 
         Raises:

@@ -10,7 +10,7 @@ from fedexp.files.atomic import display_path
 from fedexp.parts.tracker.contract import Tracker
 
 
-def demand(config: dict[str, Any], folder: Path, trust: Trust) -> None:
+def refuse_unknown(config: dict[str, Any], folder: Path, trust: Trust) -> None:
     """Refuses the config of a folder whose tracker would send to an address that was never used from here.
 
     Raises:

@@ -57,7 +57,7 @@ def resume(config: dict[str, Any], folder: Path, trust: Trust = NO_TRUST) -> Non
 
     Raises like `run`.
     """
-    addresses.demand(config, folder, trust)
+    addresses.refuse_unknown(config, folder, trust)
     with folders.lock_folder(folder):
         if folders.is_finished(folder):
             log.info("%s is finished: nothing is left to run", folder)

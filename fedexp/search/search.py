@@ -144,7 +144,7 @@ def run_trials(folder: Path, share: int | None, trust: Trust, tracker: dict[str,
     try:
         with open_folder(folder), shared_cores(share), logs.restore_logging():
             composer, config = search.composer(typed=False)
-            addresses.demand(_with_tracker(resolve_config(config), tracker), folder / "0" / "0", trust)
+            addresses.refuse_unknown(_with_tracker(resolve_config(config), tracker), folder / "0" / "0", trust)
             studies = [MethodTrials(folder, method, search) for method in search.space.methods]
             while studies:
                 pairs = [(study, _run_next_trial(study, search, composer, config, trust, tracker)) for study in studies]
@@ -176,9 +176,9 @@ def _run_next_trial(
             run_config = compose_point(composer, config, search.point(trial.number, [*study.method, *params, seed]))
             resolved = resolve_config(run_config)
             configs.append(_with_tracker(resolved, tracker))
-            trust.demand(configs[-1], study.root)
+            trust.refuse_untrusted(configs[-1], study.root)
             run_folder = (study.trial_folder(trial.number) / seed).absolute()
-            addresses.demand(configs[-1], run_folder, trust)
+            addresses.refuse_unknown(configs[-1], run_folder, trust)
             if not saved_config.exists(run_folder):
                 saved_config.save(run_folder, run_config, resolved)
             change_tracker.write_tracker(run_folder, tracker)

@@ -21,13 +21,8 @@ from fedexp.scoring.scorer import Scorer
 from fedexp.simulation.setup import compatibility
 from fedexp.simulation.setup.data_split import DataSplit, split_data
 from fedexp.simulation.setup.experiment import Experiment
-from fedexp.simulation.setup.poison_and_canaries import (
-    draw_canaries,
-    draw_malicious,
-    give_copies,
-    plant_canaries,
-    poison_data,
-)
+from fedexp.simulation.setup.malicious import draw_malicious, give_copies
+from fedexp.simulation.setup.poison_and_canaries import draw_canaries, plant_canaries, poison_data
 from fedexp.simulation.setup.pretraining import encode, pretrain
 from fedexp.simulation.world import PreparedRun, World
 from fedexp.training.client import networks

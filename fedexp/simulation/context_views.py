@@ -208,7 +208,7 @@ class AuditQueries:
 
     @property
     def delta(self) -> float:
-        return self._world.exp.privacy.bound
+        return self._world.exp.privacy.required_delta
 
     def example_losses(self, weights: Weights, index: np.ndarray) -> np.ndarray:
         train = self._world.train

@@ -101,7 +101,7 @@ def _recompose(request: Request, saved: dict[str, Any], folder: Path, trust: Tru
     composer = make_composer(request)
     config = compose(composer, request, with_log_configuration=True)
     for named_config in (raw_config(config), comparable_config(config)):
-        trust.demand({**named_config, "hydra": None}, folder)
+        trust.refuse_untrusted({**named_config, "hydra": None}, folder)
     with composer.explain_errors(request.config_name, request.overrides):
         composed = without_passwords(raw_config(_with_environment(config)))
     if changed := changed_keys(migrate_config(saved), composed):

@@ -71,7 +71,7 @@ class Sweep:
         """
         sweep, known_addresses = Path(self.config.hydra.sweep.dir), set(self.trust.addresses)
         for node in self._trackers(sweep):
-            addresses.demand({"tracker": node}, sweep / "0", self.trust)
+            addresses.refuse_unknown({"tracker": node}, sweep / "0", self.trust)
             known_addresses.update(build(node, "tracker").addresses(sweep / "0"))
         self.trust = replace(self.trust, addresses=tuple(sorted(known_addresses)))
 
@@ -174,7 +174,7 @@ def send_missing(folder: Path, trust: Trust) -> None:
     from fedexp.run.run import send
 
     config = read_config(folder, trust)
-    addresses.demand(config, folder, trust)
+    addresses.refuse_unknown(config, folder, trust)
     send(config, folder)
 
 

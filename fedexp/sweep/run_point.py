@@ -83,7 +83,7 @@ def _execute(run_folder: Path, aloud: bool, trust: Trust) -> None:
         from fedexp.run.run import complete
 
         config = read_config(run_folder, trust)
-        addresses.demand(config, run_folder, trust)
+        addresses.refuse_unknown(config, run_folder, trust)
         complete(config, run_folder)
 
 

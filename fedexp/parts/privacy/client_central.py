@@ -44,7 +44,7 @@ class ClientCentral(PromisedPrivacy):
         part = replace(self, rate=rate)
         if self.epsilon is not None:
             rounds = np.array([self.rounds])
-            sigma = noise_multiplier_for(self.epsilon, self.bound, np.array([rate]), rounds, self.accountant)
+            sigma = noise_multiplier_for(self.epsilon, self.required_delta, np.array([rate]), rounds, self.accountant)
             part = replace(part, noise_multiplier=sigma, epsilon=None)
         part.refuse_quiet_count()
         return part
@@ -75,15 +75,15 @@ class ClientCentral(PromisedPrivacy):
             if self.rate < 1
             else "every round is charged to every client"
         )
-        clip = f"clip {self.norm:g}" if self.quantile is None else f"clip from {self.norm:g} on"
+        clip = f"clip {self.required_clip:g}" if self.quantile is None else f"clip from {self.required_clip:g} on"
         return (
-            f"{clip}, noise multiplier {self.noise:.4g}; epsilon at delta {self.bound:g} for one client more or less, "
-            f"against all who see the global models, the server being trusted; {amplification}. {NOT_COVERED}"
+            f"{clip}, noise multiplier {self.noise:.4g}; epsilon at delta {self.required_delta:g} for one client more "
+            f"or less, against all who see the global models, the server being trusted; {amplification}. {NOT_COVERED}"
         )
 
     def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         uploads = uploads.where(finite(uploads.delta) & (uploads.examples > 0))
-        clip, present, rounds = memory.get("clip", self.norm), len(uploads.owner), memory.get("rounds", 0) + 1
+        clip, present, rounds = memory.get("clip", self.required_clip), len(uploads.owner), memory.get("rounds", 0) + 1
         std = noise_std(self.row_noise, clip) / max(1, present) ** 0.5
         delta = add_noise(clip_rows(uploads.delta, clip), uploads.owner, std, ctx)
         columns = self.ledger_columns(np.array([self.rate]), self.noise, np.array([rounds]), np.array([rounds + 1]))

@@ -29,20 +29,23 @@ class ClientLocal(PromisedPrivacy):
         if self.epsilon is None:
             return self
         rounds = np.array([self.rounds])
-        half = noise_multiplier_for(self.epsilon, self.bound, ONE, rounds, self.accountant)
+        half = noise_multiplier_for(self.epsilon, self.required_delta, ONE, rounds, self.accountant)
         return replace(self, noise_multiplier=2 * half, epsilon=None)
 
     def promise(self) -> str:
         return (
-            f"clip {self.norm:g}, noise multiplier {self.noise:.4g}; epsilon at delta {self.bound:g} for all that a "
-            f"client holds, against all who see its uploads, by every participation. {NOT_COVERED}"
+            f"clip {self.required_clip:g}, noise multiplier {self.noise:.4g}; epsilon at delta {self.required_delta:g} "
+            f"for all that a client holds, against all who see its uploads, by every participation. {NOT_COVERED}"
         )
 
     def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         honest = np.flatnonzero(~ctx.malicious(uploads.owner))
         positions = torch.from_numpy(honest).to(uploads.delta.device)
         protected = add_noise(
-            clip_rows(uploads.delta[positions], self.norm), uploads.owner[honest], noise_std(self.noise, self.norm), ctx
+            clip_rows(uploads.delta[positions], self.required_clip),
+            uploads.owner[honest],
+            noise_std(self.noise, self.required_clip),
+            ctx,
         )
         ledger = Ledger.load(memory).add(uploads.owner[honest], np.ones(len(honest), dtype=np.int64))
         largest = np.array([ledger.count.max(initial=0)])

@@ -29,7 +29,7 @@ class Privacy(Part):
     noises_mean: ClassVar[bool] = False  # whether its noise is right for a mean of the rows with equal shares alone
 
     @property
-    def bound(self) -> float:
+    def required_delta(self) -> float:
         """Delta, the chance that the promise fails; 0 where nothing is promised."""
         return 0.0
 

@@ -45,11 +45,11 @@ class DPSGD(PromisedPrivacy):
 
     @property
     def example_clip(self) -> float:
-        return self.norm
+        return self.required_clip
 
     @property
     def example_noise(self) -> float:
-        return self.noise * self.norm if self.noise else 0.0
+        return self.noise * self.required_clip if self.noise else 0.0
 
     def refuse(self, model: Model, facts: Facts) -> None:
         for layer in readable_network(model, facts).modules():
@@ -69,7 +69,7 @@ class DPSGD(PromisedPrivacy):
         if self.epsilon is None:
             return self
         sigma = noise_multiplier_for(
-            self.epsilon, self.bound, sampling_rates(rule, sizes), steps * self.rounds, self.accountant
+            self.epsilon, self.required_delta, sampling_rates(rule, sizes), steps * self.rounds, self.accountant
         )
         return replace(self, noise_multiplier=sigma, epsilon=None)
 
@@ -80,8 +80,8 @@ class DPSGD(PromisedPrivacy):
             else "Poisson sampling is assumed where batches are shuffled: customary, and no proof"
         )
         return (
-            f"clip {self.norm:g}, noise multiplier {self.noise:.4g}; epsilon at delta {self.bound:g} for one "
-            f"example more or less of a client, against all who see its uploads; {assumption}. {NOT_COVERED}"
+            f"clip {self.required_clip:g}, noise multiplier {self.noise:.4g}; epsilon at delta {self.required_delta:g} "
+            f"for one example more or less of a client, against all who see its uploads; {assumption}. {NOT_COVERED}"
         )
 
     def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: Context) -> Memory:

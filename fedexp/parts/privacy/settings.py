@@ -43,28 +43,28 @@ class PromisedPrivacy(Privacy):
             )
 
     def terms(self) -> dict[str, float]:
-        return {"delta": self.bound, "noise_multiplier": self.noise}
+        return {"delta": self.required_delta, "noise_multiplier": self.noise}
 
     def ledger_columns(self, rate: np.ndarray, noise: float, now: np.ndarray, after_next: np.ndarray) -> Columns:
         """A round's ledger columns: the largest epsilon after `now [n]` and `after_next [n]` releases at `rate [n]`."""
-        rdp, pld = (largest_epsilon(rate, noise, now, self.bound, accountant) for accountant in ("rdp", "pld"))
-        epsilon_next = largest_epsilon(rate, noise, after_next, self.bound, self.accountant)
+        rdp, pld = (largest_epsilon(rate, noise, now, self.required_delta, accountant) for accountant in ("rdp", "pld"))
+        epsilon_next = largest_epsilon(rate, noise, after_next, self.required_delta, self.accountant)
         epsilon: Columns = {"epsilon_rdp": rdp, "epsilon_pld": pld, "epsilon_next": epsilon_next}
         return epsilon | {"noise_multiplier": self.noise}
 
     def epsilon_columns(self, rate: np.ndarray, noise: float, count: np.ndarray) -> dict[str, np.ndarray]:
         """The epsilons `[n]` after `count [n]` releases at `rate [n]`, by column of clients.csv."""
-        rdp, pld = epsilons(rate, noise, count, self.bound)
+        rdp, pld = epsilons(rate, noise, count, self.required_delta)
         return {"epsilon_rdp": rdp, "epsilon_pld": pld}
 
     @property
-    def norm(self) -> float:
+    def required_clip(self) -> float:
         """The clip, which must be given."""
         assert self.clip is not None
         return self.clip
 
     @property
-    def bound(self) -> float:
+    def required_delta(self) -> float:
         """Delta, which must be given."""
         assert self.delta is not None
         return self.delta

@@ -48,8 +48,8 @@ class LayerKind:
         batched: builds the pass of several rows.
         supports: whether the passes do what a layer does with its settings, for examples of a shape.
         output_shape: the shape of an example's output, given that of its input.
-        entry_lines: the layer's parameters, or whatever stands for each of them, as `[O, I]`, in the order of the
-            batched pass, given the shape of the images that a layer before it has flattened channels last.
+        entry_lines: arranges a layer's weights, gradients or positions as lines `[O, I]`, in the order of the batched
+            pass; the second argument is the shape of the images that a layer before it flattened, else None.
         scratch_floats: what an example takes beside its values in the batched forward and backward pass.
         evaluator: the function that evaluates such a layer of several models side by side, if there is one.
         gradient_rule: the function that computes its per-example gradients, if there is one.

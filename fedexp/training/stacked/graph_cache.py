@@ -8,16 +8,24 @@ the graphs may share it. Legend: R rows, B batch.
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from fedexp.training.stacked.bucket import Bucket
 
-GraphShape = tuple[
-    int, int, type, int, int
-]  # rows, batch, of which type the rate is (none: fixed), steps at once, room
+
+class GraphShape(NamedTuple):
+    """What a captured graph fits: tasks of these sizes, whose rate is a fixed number or a tensor."""
+
+    rows: int
+    batch: int
+    rate: type  # NoneType where the rule's own rate is taken
+    steps_per_graph: int
+    max_steps: int
+
+
 MAX_GRAPHS = 8
 GRAPH_LENGTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
 WARM_UP_STEPS = 3  # steps before a capture, in which libraries choose their kernels

@@ -1,4 +1,7 @@
-"""Heartbeats: every worker increments its byte in shared memory, which the first process reads."""
+"""Heartbeats, by which workers that are stopped or stuck are noticed; one that died is noticed in `forked.py`.
+
+Every worker increments its byte in shared memory, which the first process reads.
+"""
 
 import mmap
 import threading

@@ -1,4 +1,7 @@
-"""Dropout of single values or of whole channels. Legend: R rows, B batch, H x W pixels, C channels."""
+"""Dropout of single values or of whole channels. Legend: R rows, B batch, H x W pixels, C channels.
+
+Masks are drawn in `training/client/keyed_random.py`, which answers for PyTorch's own dropout under autograd.
+"""
 
 import torch
 from torch import nn
