@@ -102,7 +102,7 @@ def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressRepor
         gpu_mb=gpu,
         sent=traffic_totals(exp, result, dry_run, rounds),
         epsilon=epsilon(exp, world, dry_run, rounds),
-        delta=exp.privacy.bound,
+        delta=exp.privacy.required_delta,
         counted=counted,
         disk_mb=forecast.disk_mb(result, outline, spent.rounds) if spent else None,
     )

@@ -33,11 +33,11 @@ def test_every_project_may_have_a_package_of_one_name(note: Path, monkeypatch: p
     for project in ("first", "second"):
         lies_in(project, monkeypatch, tmp_path)
         with pytest.raises(ConfigError, match="was never run here"):
-            trust.NO_TRUST.demand(CONFIG, Path("run"))
+            trust.NO_TRUST.refuse_untrusted(CONFIG, Path("run"))
         trust.remember_modules(CONFIG)
     for project in ("first", "second"):
         lies_in(project, monkeypatch, tmp_path)
-        trust.NO_TRUST.demand(CONFIG, Path("run"))
+        trust.NO_TRUST.refuse_untrusted(CONFIG, Path("run"))
     both = [str(tmp_path / project / "nobody_elses" / "__init__.py") for project in ("first", "second")]
     assert json.loads(note.read_text()) == {"nobody_elses": both}
 
@@ -49,10 +49,10 @@ def test_a_package_in_parts_is_known_where_all_of_them_are(monkeypatch: pytest.M
         (tmp_path / project / "nobody_elses").mkdir(parents=True)
     monkeypatch.setattr(sys, "path", [str(tmp_path / "own")])
     trust.remember_modules(CONFIG)
-    trust.NO_TRUST.demand(CONFIG, Path("run"))
+    trust.NO_TRUST.refuse_untrusted(CONFIG, Path("run"))
     monkeypatch.setattr(sys, "path", [str(tmp_path / "own"), str(tmp_path / "strange")])
     with pytest.raises(ConfigError, match="was never run here"):
-        trust.NO_TRUST.demand(CONFIG, Path("run"))
+        trust.NO_TRUST.refuse_untrusted(CONFIG, Path("run"))
 
 
 def test_a_place_that_is_gone_is_forgotten(note: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -70,9 +70,9 @@ def test_a_damaged_note_knows_nothing(note: Path, monkeypatch: pytest.MonkeyPatc
     note.write_text(content)
     lies_in("first", monkeypatch, tmp_path)
     with pytest.raises(ConfigError, match="was never run here"):
-        trust.NO_TRUST.demand(CONFIG, Path("run"))
+        trust.NO_TRUST.refuse_untrusted(CONFIG, Path("run"))
     trust.remember_modules(CONFIG)
-    trust.NO_TRUST.demand(CONFIG, Path("run"))
+    trust.NO_TRUST.refuse_untrusted(CONFIG, Path("run"))
 
 
 @pytest.mark.parametrize("address", ["http://host:5000", "sqlite:////tmp/x.db", "databricks"])
@@ -112,26 +112,26 @@ def test_a_factory_is_known_by_its_own_name(factory: str, monkeypatch: pytest.Mo
     package = factory.partition(".")[0].partition(":")[0]
     said = f"^run names {factory}, which was never run here; .* add --trust-modules {package}$"
     with pytest.raises(ConfigError, match=said):
-        trust.NO_TRUST.demand(made_by(factory), Path("run"))
-    trust.Trust(modules=(package,)).demand(made_by(factory), Path("run"))
-    trust.Trust(composed=True).demand(made_by(factory), Path("run"))
+        trust.NO_TRUST.refuse_untrusted(made_by(factory), Path("run"))
+    trust.Trust(modules=(package,)).refuse_untrusted(made_by(factory), Path("run"))
+    trust.Trust(composed=True).refuse_untrusted(made_by(factory), Path("run"))
     trust.remember_modules(made_by(factory))
-    trust.NO_TRUST.demand(made_by(factory), Path("run"))
+    trust.NO_TRUST.refuse_untrusted(made_by(factory), Path("run"))
 
 
 @pytest.mark.usefixtures("note")
 def test_a_factory_that_lies_elsewhere_is_a_stranger(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     lies_in("first", monkeypatch, tmp_path)
     trust.remember_modules(made_by("nobody_elses.nets:make"))
-    trust.NO_TRUST.demand(made_by("nobody_elses.nets:make"), Path("run"))
+    trust.NO_TRUST.refuse_untrusted(made_by("nobody_elses.nets:make"), Path("run"))
     lies_in("second", monkeypatch, tmp_path)
     with pytest.raises(ConfigError, match="was never run here"):
-        trust.NO_TRUST.demand(made_by("nobody_elses.nets:make"), Path("run"))
+        trust.NO_TRUST.refuse_untrusted(made_by("nobody_elses.nets:make"), Path("run"))
 
 
 @pytest.mark.usefixtures("note")
 def test_a_package_that_offers_parts_does_not_offer_all_its_functions(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(trust, "_is_offered", lambda package: package == "numpy")
-    trust.NO_TRUST.demand({"selector": {"_target_": "numpy.Waiting"}}, Path("run"))
+    trust.NO_TRUST.refuse_untrusted({"selector": {"_target_": "numpy.Waiting"}}, Path("run"))
     with pytest.raises(ConfigError, match="run names numpy:load, which was never run here"):
-        trust.NO_TRUST.demand(made_by("numpy:load"), Path("run"))
+        trust.NO_TRUST.refuse_untrusted(made_by("numpy:load"), Path("run"))

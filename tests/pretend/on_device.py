@@ -30,7 +30,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.run.run import complete, run
 from fedexp.simulation.setup import compatibility
 from fedexp.training.stacked import trainer as stacked
-from fedexp.training.stacked.graph_cache import MAX_GRAPHS
+from fedexp.training.stacked.graph_cache import MAX_GRAPHS, GraphShape
 from fedexp.training.workers.pool import pickle_value, unpickle_value
 
 pretend: Any = sys.modules.get("pretend_device")  # its plugin imports it first of all
@@ -310,7 +310,7 @@ def test_the_shapes_used_last_are_kept():
         1,
         MAX_GRAPHS + 1,
     ):  # the second is the one that was not asked for the longest
-        captures.get((size, 1, float, 1, 1), partial(bucket, size))
+        captures.get(GraphShape(size, 1, float, 1, 1), partial(bucket, size))
     assert made == [*range(1, MAX_GRAPHS + 2)]
     assert [size for size, *_ in captures.graphs] == [*range(3, MAX_GRAPHS + 1), 1, MAX_GRAPHS + 1]
 
