@@ -121,8 +121,8 @@ class ShapleySelector(Selector):
         if self.shapley.method in ("auto", "surrogate") and self.count > SURROGATE_AT_MOST:
             raise ConfigError(
                 f"{type(self).__name__}.count must be at most {SURROGATE_AT_MOST} with shapley.method="
-                f"{self.shapley.method}, whose linear algebra grows with the cube of the participants, got "
-                f"{self.count}; use shapley.method=gtg or fewer participants"
+                f"{self.shapley.method}, whose estimates of more say too little, got {self.count}; use "
+                f"shapley.method=gtg or fewer participants"
             )
         bound, needed = self.shapley.coalitions, min_coalitions(self.count)
         if bound is not None and bound < needed:
