@@ -12,9 +12,9 @@ RENAMED_TARGETS: dict[str, str] = {}  # today's `_target_` by a former one
 ADDED_KEYS: dict[str, dict[str, Any]] = {}  # by today's `_target_`: later keys, with the values before them
 
 
-def current_target(target: str) -> str:
-    """Today's name of a class; a name that has not moved, or is not ours, is returned as it is."""
-    return RENAMED_TARGETS.get(target, target)
+def current_target(target: Any) -> Any:
+    """Today's name of a class; a name that has not moved, or is not ours, and what is no name, is returned as it is."""
+    return RENAMED_TARGETS.get(target, target) if isinstance(target, str) else target
 
 
 def migrate_config(node: Any) -> Any:

@@ -19,7 +19,9 @@ def read_json(path: Path) -> dict[str, Any] | None:
     """
     try:
         text = read_regular(path, MAX_BYTES).decode()
-        content = json.loads(text, parse_int=_parse_integer, parse_constant=_parse_constant)
+        content = json.loads(
+            text, parse_int=_parse_integer, parse_constant=_parse_constant, object_pairs_hook=_parse_mapping
+        )
         depth = _depth(content)
         json.dumps(content, ensure_ascii=False).encode()  # fails on half a surrogate pair, which nobody could print
     except FileNotFoundError:
@@ -33,6 +35,14 @@ def read_json(path: Path) -> dict[str, Any] | None:
     if depth > MAX_DEPTH:
         raise ConfigError(f"{display_path(path)} must be at most {MAX_DEPTH} levels deep; is it damaged?")
     return content
+
+
+def _parse_mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"a key may stand once, got {next(name for name in names if names.count(name) > 1)!r} twice")
+    return mapping
 
 
 def _parse_constant(word: str) -> float:

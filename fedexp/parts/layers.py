@@ -82,8 +82,16 @@ class Residual(nn.Module):
         self.shortcut = nn.Identity() if shortcut is None else shortcut
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The sum for `x [B, ...]`; both branches must give the same shape."""
-        return self.body(x) + self.shortcut(x)
+        """The sum for `x [B, ...]`.
+
+        Raises:
+            ValueError: the branches give different shapes.
+        """
+        body, shortcut = self.body(x), self.shortcut(x)
+        if body.shape != shortcut.shape:
+            shapes = f"{[*body.shape[1:]]} from the body and {[*shortcut.shape[1:]]} from the shortcut"
+            raise ValueError(f"both branches of a Residual must give the same shape, got {shapes} for an example")
+        return body + shortcut
 
 
 class LSTM(nn.LSTM):

@@ -34,8 +34,8 @@ class JudgedCell:
 
 
 def judge_cells(table: PublishedTable, all_results: Sequence[Result]) -> list[JudgedCell]:
-    """Judges every cell by its results, and by how the table's other cells of the same quantity scatter."""
-    cells = [(cell, results.results_of_cell(all_results, cell)) for cell in table.cells]
+    """Judges every cell by its planned seeds, and by how the table's other cells of the same quantity scatter."""
+    cells = [(cell, results.planned_results(all_results, cell)) for cell in table.cells]
     values = [results.our_values(cell_results, cell) for cell, cell_results in cells]
     usual = {
         text: usual_scatter(

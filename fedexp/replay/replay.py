@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig
 
@@ -21,7 +22,7 @@ from fedexp.config import saved_config
 from fedexp.config.compose import Composer, Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.config.trust import Trust
-from fedexp.core.errors import ConfigError, closest_names
+from fedexp.core.errors import ConfigError, closest_names, did_you_mean
 from fedexp.files import run_tables, summary_json
 from fedexp.files.atomic import display_path
 from fedexp.files.open_folders import make_folder, open_folder
@@ -192,10 +193,19 @@ def read_result(job: Job, folder: Path) -> Result:
         cell=job.cell.name,
         seed=job.seed,
         asked=job.cell.fingerprint,
-        value=job.cell.measure.of(run),
+        value=_read_value(job, run),
         rounds=int(run.rounds[-1]),
         digest="".join(last),
         seconds=round(float(summary.get("host_s") or 0.0), 1),
         made_by=describe_provenance(summary),
         commit=str((summary.get("git") or {}).get("commit", ""))[:12],
     )
+
+
+def _read_value(job: Job, run: runs.Run) -> float | None:
+    try:
+        return job.cell.measure.of(run)
+    except ConfigError as error:
+        columns = [str(name) for name in run.metrics if not np.isnan(run.column(str(name))).all()]
+        hint = did_you_mean(job.cell.measure.column, columns)
+        raise ConfigError(f"cell {job.cell.name}: measure {job.cell.measure.text}: {error}; {hint}") from error

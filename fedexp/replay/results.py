@@ -108,6 +108,11 @@ def results_of_cell(results: Iterable[Result], cell: Cell) -> list[Result]:
     return [result for result in results if result.cell == cell.name and result.asked == cell.fingerprint]
 
 
+def planned_results(results: Iterable[Result], cell: Cell) -> list[Result]:
+    """The results of the seeds that the table plans: whoever runs more, having seen these, changes no verdict."""
+    return [result for result in results_of_cell(results, cell) if result.seed < cell.seeds]
+
+
 def our_values(results: Iterable[Result], cell: Cell) -> OurValues:
     """The values of a cell's results."""
     cell_results = list(results)

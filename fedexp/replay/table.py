@@ -110,7 +110,11 @@ def load(name: str) -> PublishedTable:
             )
         return read(path)
     if name not in catalog.names():
-        raise ConfigError(f"unknown table {name}; {did_you_mean(name, catalog.names())}")
+        if Path(f"{name}{ENDING}").is_file():
+            raise ConfigError(f"unknown table {name}; for the file beside you give {name}{ENDING}")
+        raise ConfigError(
+            f"unknown table {name}; {did_you_mean(name, catalog.names())}; a table of your own is a file NAME{ENDING}"
+        )
     return read(catalog.tables_dir() / f"{name}{ENDING}")
 
 

@@ -64,8 +64,9 @@ def chain_differences(record: RunRecord, exp: Experiment) -> Iterator[Difference
     if chains.lines and (problem := differing_columns(digests.NAME, chains.lines[1], (*digests.COLUMNS, *names))):
         yield Difference(1, problem)
     if missing := sorted({*range(1, record.required_rounds + 1)} - {*digest_rounds}):
-        suffix = f", nor have {len(missing) - 1} others" if len(missing) > 1 else ""
-        yield Difference(missing[0], f"it has no line in {digests.NAME}{suffix}")
+        suffix = f", nor in rounds {spans(missing[1:])}" if missing[1:] else ""
+        absent = "" if (record.folder / digests.NAME).is_file() else f"; {digests.NAME} is missing"
+        yield Difference(missing[0], f"no line in {digests.NAME}{suffix}{absent}")
     elif len(chains.lines) < len(digest_rounds):
         yield Difference(len(chains.lines) + 1, f"its line in {digests.NAME} is not in its place")
     for name in names:

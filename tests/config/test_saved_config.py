@@ -99,3 +99,9 @@ def test_what_no_run_saves_is_refused_in_one_line(tmp_path: Path, change: dict[s
         saved_config.read(tmp_path)
     assert complaint in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path):
+    (tmp_path / "config.json").write_text(json.dumps(RIGHT).replace('"choices"', '"choices": {}, "choices"'))
+    with pytest.raises(ConfigError, match="cannot be read as JSON: a key may stand once, got 'choices' twice"):
+        saved_config.read(tmp_path)

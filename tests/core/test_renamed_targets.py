@@ -32,3 +32,8 @@ def test_only_targets_are_renewed_in_a_nest(monkeypatch: pytest.MonkeyPatch):
 def test_what_never_was_is_told_in_one_line(target: str):
     with pytest.raises(ConfigError, match=r"selector\._target_ must name a part, but .*owhere"):
         find_class(target, "selector")
+
+
+@pytest.mark.parametrize("target", [["a"], {"a": 1}, 3, None])
+def test_what_is_no_name_is_left_to_those_who_refuse_it(target: object):
+    assert renamed_targets.current_target(target) == target

@@ -1,10 +1,11 @@
 """Layers that models share: norms that skip padding, dropout that follows its generator."""
 
+import pytest
 import torch
 from torch.func import functional_call, grad
 from torch.nn import functional as F
 
-from fedexp.parts.layers import LSTM, BatchNorm
+from fedexp.parts.layers import LSTM, BatchNorm, Residual
 
 MNIST, CIFAR, HAR, TABLE = (1, 28, 28), (3, 32, 32), (6, 128), (561,)
 
@@ -91,3 +92,11 @@ def test_a_batch_of_padding_leaves_the_statistics():
     assert layer(torch.randn(2, 3, 2, 2)).isfinite().all()
     assert layer.updated is not None
     torch.testing.assert_close(layer.updated, (torch.zeros(3), torch.ones(3)))
+
+
+def test_branches_of_two_shapes_are_told_and_not_broadcast():
+    network = Residual(torch.nn.Linear(4, 1))
+    with pytest.raises(
+        ValueError, match=r"must give the same shape, got \[1\] from the body and \[4\] from the shortcut"
+    ):
+        network(torch.ones(2, 4))

@@ -5,7 +5,7 @@ from fedexp.replay.page import JudgedCell
 from fedexp.replay.published import Published
 from fedexp.replay.quantity import CellQuantity
 from fedexp.replay.results import Result
-from fedexp.replay.table import Cell
+from fedexp.replay.table import Cell, PublishedTable
 from fedexp.replay.verdict import Verdict
 from scripts.replay_pages import describe_agreement, source_grid
 
@@ -112,3 +112,14 @@ def test_one_cell_is_no_plural():
     assert page.describe_counts(HELD[1].judged_cells) == (
         "1 published number: 1 agrees; 1 of 1 measurement of our own run"
     )
+
+
+def test_seeds_beyond_those_planned_change_no_verdict():
+    one = cell("a", 2)
+    table = PublishedTable("t", "", "", (one,))
+    results = [
+        Result("a", seed, one.fingerprint, value, 2, "d", 1.0, "here", "c")
+        for seed, value in enumerate([0.5, 0.5, 9.0])
+    ]
+    (judged,) = page.judge_cells(table, results)
+    assert (len(judged.results), judged.verdict.outcome, judged.verdict.mean) == (2, "agrees", 0.5)

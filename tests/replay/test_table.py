@@ -177,6 +177,13 @@ def test_an_unknown_table_is_told():
         table.load("none.yml")
 
 
+def test_the_name_of_a_file_is_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yml").write_text(TEXT)
+    with pytest.raises(ConfigError, match=r"unknown table mine; for the file beside you give mine\.yml"):
+        table.load("mine")
+
+
 @pytest.mark.parametrize("name", catalog.names())
 def test_the_tables_of_the_package_can_be_read(name: str):
     assert table.load(name).cells

@@ -317,7 +317,7 @@ FORGERIES: dict[str, tuple[str, Forge, str]] = {
     "digests.csv: a digest": ("run", cell("digests.csv", 3, "digest", "0" * 32), "the models' digest is 000"),
     "digests.csv: of another seed": ("run", of_other("digests.csv"), "round 1 differs: "),
     "digests.csv: a column": ("run", column("digests.csv", "signed", "yes"), "digests.csv has a column signed"),
-    "digests.csv: gone": ("run", gone("digests.csv"), "it has no line in digests.csv"),
+    "digests.csv: gone": ("run", gone("digests.csv"), "digests.csv is missing"),
     # federation.csv, clusters.csv, client_accuracy.csv
     "federation.csv: a count": ("run", cell("federation.csv", 1, "examples", "99"), "is not the federation that the"),
     "federation.csv: gone": ("run", gone("federation.csv"), "federation.csv is missing"),
