@@ -43,4 +43,5 @@ def computes_in_bf16(network: nn.Module) -> bool:
 def _autocast_forward(forward: Any, *inputs: torch.Tensor) -> torch.Tensor:
     with torch.autocast(inputs[0].device.type, dtype=torch.bfloat16):
         answers = forward(*inputs)
+    torch.clear_autocast_cache()  # stale weights would stay where somebody's code has entered autocast and not left it
     return answers.float() if isinstance(answers, torch.Tensor) else answers

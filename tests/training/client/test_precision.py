@@ -84,3 +84,17 @@ def test_every_network_of_a_run_computes_alike(tiny: Tiny):
 def test_a_run_does_not_go_on_with_another_precision(tiny: Tiny):
     assert changed_keys(tiny(), tiny("engine=stacked", "engine.workers=2")) == ""
     assert "engine.precision" in changed_keys(tiny(), tiny("engine.precision=bf16"))
+
+
+def test_weights_are_rounded_anew_where_somebody_never_left_autocast():
+    network = in_bf16(torch.nn.Linear(2, 1, bias=False))
+    x, outer = torch.ones(1, 2), torch.autocast("cpu")
+    outer.__enter__()
+    try:
+        answers = []
+        for value in (1.0, 3.0):
+            network.weight.data.fill_(value)
+            answers.append(network(x).item())
+    finally:
+        outer.__exit__(None, None, None)
+    assert answers == [2.0, 6.0]
