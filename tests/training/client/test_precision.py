@@ -87,13 +87,14 @@ def test_a_run_does_not_go_on_with_another_precision(tiny: Tiny):
 
 
 def test_weights_are_rounded_anew_where_somebody_never_left_autocast():
-    network = in_bf16(torch.nn.Linear(2, 1, bias=False))
+    linear = nn.Linear(2, 1, bias=False)
+    network = in_bf16(linear)
     x, outer = torch.ones(1, 2), torch.autocast("cpu")
     outer.__enter__()
     try:
         answers = []
         for value in (1.0, 3.0):
-            network.weight.data.fill_(value)
+            linear.weight.data.fill_(value)
             answers.append(network(x).item())
     finally:
         outer.__exit__(None, None, None)
