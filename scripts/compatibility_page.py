@@ -8,6 +8,7 @@ from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
 from fedexp.core.part import build
 from fedexp.simulation.setup.compatibility import ROWS, Incompatibility, has_flag
+from fedexp.simulation.setup.row_groups import METHODS, needs_all_rows
 from tests.composing import config
 
 GIVEN = {  # what must be given
@@ -29,6 +30,18 @@ def lines() -> list[str]:
     for role in dict.fromkeys(row.role for row in ROWS):
         found += [f"### {role}", "", *(told(row) for row in ROWS if row.role == role), ""]
     return found
+
+
+def row_lines() -> list[str]:
+    """A line for each group with options that need the rows of all clients at once."""
+    found = []
+    for role in (role for role in roles.ROLES if role.step or role.name in METHODS):
+        readers = [
+            option for option in catalog.options(conf_dir(), role.name) if needs_all_rows(part(role.name, option), role)
+        ]
+        if readers:
+            found += [fill(f"* `{role.name}={', '.join(readers)}`", 120, subsequent_indent="  ")]
+    return [*found, "* `evaluation.local_models=true`"]
 
 
 def told(row: Incompatibility) -> str:

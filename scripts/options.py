@@ -64,7 +64,10 @@ def pages() -> dict[Path, str]:
     """What the pages must hold."""
     made = {
         "options.md": {"groups": groups(), "keys": keys(), "options": options()},
-        "compatibility.md": {"together": _lines(["", *compatibility_page.lines()])},
+        "compatibility.md": {
+            "together": _lines(["", *compatibility_page.lines()]),
+            "rows": _lines(["", *compatibility_page.row_lines(), ""]),
+        },
         "reference.md": {"parts": _lines(["", *reference_page.lines()])},
     }
     return {ROOT / "docs" / page: filled((ROOT / "docs" / page).read_text(), tables) for page, tables in made.items()}

@@ -149,6 +149,10 @@ def _ranges(kind: Any) -> Iterator[Range]:
 class Part:
     """Base of everything that is configured: its subclasses are frozen, keyword-only dataclasses by themselves."""
 
+    needs_all_rows = (
+        True  # whether methods that it adds to its contract's, and that see uploads, may compare their rows
+    )
+
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
 

@@ -96,6 +96,8 @@ def _take(column: Any, positions: np.ndarray) -> Any:
     if isinstance(column, tuple | list):
         return tuple(column[position] for position in positions.tolist())
     if isinstance(column, torch.Tensor):
+        if column.stride(0) == 0:  # the same row for all
+            return column[:1].expand(len(positions), *column.shape[1:])
         return column[torch.from_numpy(positions).to(column.device)]
     return column[positions] if isinstance(column, np.ndarray) else column
 
@@ -212,6 +214,10 @@ class Uploads:
     def with_delta(self, delta: torch.Tensor) -> "Uploads":
         """A copy with other rows `[C, D]`."""
         return replace(self, delta=delta)
+
+    def without_rows(self) -> "Uploads":
+        """A copy whose rows have no entries, and keep no memory."""
+        return replace(self, delta=self.delta.new_empty((len(self.delta), 0)), extra={})
 
     def sort_by_owner(self) -> "Uploads":
         """A copy ordered by owner, so that sums do not depend on the order of arrival."""

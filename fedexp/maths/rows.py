@@ -62,9 +62,9 @@ def weighted_median(distance: torch.Tensor, weight: torch.Tensor) -> float:
     return float(ordered[(weight[order].cumsum(dim=0) > weight.sum() / 2).int().argmax()])
 
 
-def mix_rows(mix: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """The rows `mix [R, C] @ rows [C, D]`, in the precision of the rows."""
-    result = rows.new_empty((len(mix), rows.shape[1]))
+def mix_rows(mix: torch.Tensor, rows: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """The rows `mix [R, C] @ rows [C, D]`, in the precision of the rows if no other `dtype` is given."""
+    result = rows.new_empty((len(mix), rows.shape[1]), dtype=dtype)
     for columns, block in blocks(rows):
         result[:, columns] = mix @ block.double()
     return result

@@ -17,7 +17,9 @@ from fedexp.run.environment import device_name
 from fedexp.run.validate import ValidRun
 from fedexp.simulation import context
 from fedexp.simulation.build_world import build_world
+from fedexp.simulation.messages import message_size
 from fedexp.simulation.setup.experiment import Experiment
+from fedexp.simulation.setup.row_groups import group_size, readers_of_all_rows
 from fedexp.simulation.world import World
 from fedexp.training.engine.contract import EngineChoice
 from fedexp.training.workers.pool import WorkerPool
@@ -36,6 +38,15 @@ class TrafficTotals:
     mb_up: float | None
     sim_s: float | None
     known: bool
+
+
+@dataclass(frozen=True)
+class RowsAtOnce:
+    """How many clients' messages a process holds at once, their megabytes, and which parts need all of a round."""
+
+    messages: int
+    mb: float
+    needed_by: list[str]
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,7 @@ class Forecast:
     epsilon: dict[str, float] | None
     delta: float
     disk_mb: float | None
+    rows: RowsAtOnce
     counted: int | None = None
 
 
@@ -104,8 +116,17 @@ def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressRepor
         epsilon=epsilon(exp, world, dry_run, rounds),
         delta=exp.privacy.required_delta,
         counted=counted,
+        rows=rows_at_once(exp, world),
         disk_mb=forecast.disk_mb(result, outline, spent.rounds) if spent else None,
     )
+
+
+def rows_at_once(exp: Experiment, world: World) -> RowsAtOnce:
+    """How many messages lie in memory at once, if as many clients as usual take part."""
+    width, readers = message_size(exp, world.layout), readers_of_all_rows(exp)
+    participants = min(exp.scenario.participants, world.partition.clients)
+    messages = participants if readers else min(participants, group_size(width))
+    return RowsAtOnce(messages, messages * width * 4 / 1e6, readers)
 
 
 def usable_dry_run(exp: Experiment, world: World) -> tuple[DryRun | None, int | None]:

@@ -22,6 +22,7 @@ def table(plan: Forecast, request: PlanRequest) -> str:
         ("rounds", _rounds(plan)),
         *_times(plan, request),
         ("peak memory", _memory(plan)),
+        ("messages at once", _rows(plan)),
         ("sent down, up", _traffic(plan)),
         (
             "simulated time",
@@ -80,6 +81,12 @@ def _memory(plan: Forecast) -> str:
     if plan.memory_mb is None:
         return _missing_text(plan)
     return _size(plan.memory_mb) + (f", of the GPU {_size(plan.gpu_mb)}" if plan.gpu_mb else "")
+
+
+def _rows(plan: Forecast) -> str:
+    rows = plan.rows
+    why = f"; all of a round because of {', '.join(rows.needed_by)}" if rows.needed_by else ""
+    return f"{rows.messages:,} ({_size(rows.mb)}){why}"
 
 
 def _traffic(plan: Forecast) -> str:

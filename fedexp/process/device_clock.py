@@ -48,3 +48,25 @@ def synchronized_time(device: torch.device) -> float:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()
+
+
+class Stopwatch:
+    """Seconds of each stage of a round on a device."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device, self.start = device, record_timestamp(device)
+        self.ends: list[tuple[str, Timestamp]] = []
+
+    def lap(self, stage: str) -> None:
+        """Assigns the time since the last lap to a stage."""
+        self.ends.append((stage, record_timestamp(self.device)))
+
+    @property
+    def laps(self) -> dict[str, float]:
+        """Seconds of each stage; waits until the last one is over."""
+        seconds: dict[str, float] = {}
+        last = self.start
+        for stage, end in self.ends:
+            seconds[stage] = seconds.get(stage, 0.0) + last.seconds_until(end)
+            last = end
+        return seconds

@@ -13,6 +13,11 @@ from fedexp.core.values import Layout, Uploads
 from fedexp.simulation.setup.experiment import Experiment
 
 
+def message_size(exp: Experiment, layout: Layout) -> int:
+    """The number of entries W of a message: the delta, and each row that the local rule adds."""
+    return layout.size + layout.parameters * len(exp.local.extra_rows)
+
+
 def private_message_columns(exp: Experiment, layout: Layout) -> np.ndarray:
     """The columns `[m]` of a message that never leave a client: those of the delta, and the same of each extra row."""
     private = exp.local.private_columns(layout)

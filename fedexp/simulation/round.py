@@ -1,31 +1,26 @@
 """One round: select clients, train them, deliver uploads, aggregate. No algorithm is named here."""
 
-import logging
 from typing import Any
 
 import numpy as np
-import torch
 
 from fedexp.config import roles
 from fedexp.core.values import Memory, Plan, State, Uploads, Weights
 from fedexp.parts.context import Context
-from fedexp.process.device_clock import Timestamp, record_timestamp
+from fedexp.process.device_clock import Stopwatch
 from fedexp.simulation import context
 from fedexp.simulation.checks.contract_checks import check_call
-from fedexp.simulation.messages import open_messages
+from fedexp.simulation.collect import apply_filters, collect, keep_votes, report_dropped
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.start import start, without_columns
 from fedexp.simulation.traffic import count_clients, megabytes
-from fedexp.simulation.work import work
 from fedexp.simulation.world import World
-
-log = logging.getLogger(__name__)
 
 Row = dict[str, Any]  # a round's line of metrics.csv by column
 
 
 def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, Uploads]:
-    """Maps a state to the next: `fold(work(start(state)))`.
+    """Maps a state to the next: `fold(collect(start(state)))`.
 
     Also returns the round's row of metrics and the participants' uploads.
     """
@@ -33,50 +28,37 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     jobs, models, mem = start(exp, world, state, ctx)
     clock.lap("select_s")
 
-    sent, mem = work(exp, world, jobs, mem, ctx)
-    clock.lap("train_s")
-    sent, mem = apply_filters(exp, "leaving", sent, mem, ctx)
-    uploads, seconds, mem["fleet"] = check_call(exp, "fleet", exp.fleet.deliver, sent, jobs, mem.get("fleet", {}), ctx)
-    uploads, mem = apply_filters(exp, "arriving", uploads, mem, ctx)
-    sent, uploads = (open_messages(exp, world.layout, messages) for messages in (sent, uploads))
-    mem["selector"] = check_call(exp, "selector", exp.selector.observe, uploads, mem["selector"], ctx)
+    collected, mem = collect(exp, world, jobs, mem, ctx, clock)
+    sent, arrived = collected.sent, collected.arrived
+    mem["selector"] = check_call(exp, "selector", exp.selector.observe, arrived, mem["selector"], ctx)
     clock.lap("select_s")
     mem["audit"] = check_call(exp, "audit", exp.audit.observe, sent, mem.get("audit", {}), ctx)
 
-    models, mem = fold(exp, models, uploads, mem, ctx)
+    models, mem = fold(exp, models, collected.aggregated, mem, ctx, collected.dropped)
     models, mem["clustering"] = check_call(
-        exp, "clustering", exp.clustering.regroup, models, uploads, mem["clustering"], ctx
+        exp, "clustering", exp.clustering.regroup, models, arrived, mem["clustering"], ctx
     )
     clock.lap("aggregate_s")
     updates = state.updates + count_clients(jobs.owner)
-    after = State(ctx.round, models, mem, state.sim_s + seconds, state.host_s, updates)
-    return after, metrics_row(exp, ctx, after, jobs, sent, uploads) | clock.laps, sent
-
-
-def apply_filters(
-    exp: Experiment, when: roles.When, uploads: Uploads, mem: dict[str, Memory], ctx: Context
-) -> tuple[Uploads, dict[str, Memory]]:
-    """Applies the parts of every role that changes uploads at this point; returns uploads and memories."""
-    after = {}
-    for role in roles.roles_at(when):
-        step = getattr(exp.part(role.name), role.step)
-        uploads, after[role.name] = check_call(exp, role.name, step, uploads, mem.get(role.name, {}), ctx)
-    return uploads, {**mem, **after}
+    after = State(ctx.round, models, mem, state.sim_s + collected.seconds, state.host_s, updates)
+    return after, metrics_row(exp, ctx, after, jobs, sent, arrived) | clock.laps, sent
 
 
 def fold(
-    exp: Experiment, models: tuple[Weights, ...], uploads: Uploads, mem: dict[str, Memory], ctx: Context
+    exp: Experiment,
+    models: tuple[Weights, ...],
+    uploads: Uploads,
+    mem: dict[str, Memory],
+    ctx: Context,
+    dropped_before: int = 0,
 ) -> tuple[tuple[Weights, ...], dict[str, Memory]]:
     """Updates each model from the finite uploads that were trained from it, in the order of their owners.
 
-    An upload of which any row is not finite is dropped whole. A row that counts for nothing (a client without examples)
-    has no say in any rule, and a model rests, with what is remembered of it, in a round that brought something for
-    others only.
+    An upload of which any row is not finite is dropped whole, and counted with those dropped before. A model rests,
+    with what is remembered of it, in a round that brought something for others only.
     """
-    usable = uploads.is_finite()
-    if dropped := int((~usable).sum()):
-        log.warning("round %d: %d of %d updates are not finite and were dropped", ctx.round, dropped, len(usable))
-    voters = uploads.where(usable & (uploads.examples * uploads.importance > 0)).sort_by_owner()
+    voters, dropped = keep_votes(uploads)
+    report_dropped(ctx, dropped, len(uploads.owner))
     local_memory = check_call(exp, "local", exp.local.receive, voters, mem.get("local", {}), ctx)
     following, after = (
         list(models),
@@ -89,7 +71,7 @@ def fold(
         for role, memory in after.items():
             memory[str(number)] = memories[role]
     folded = {role: merge_memories(memory) for role, memory in after.items()}
-    folded["aggregator"]["columns"] = {"dropped": dropped, **folded["aggregator"]["columns"]}
+    folded["aggregator"]["columns"] = {"dropped": dropped_before + dropped, **folded["aggregator"]["columns"]}
     return tuple(following), {**mem, **folded, "local": local_memory}
 
 
@@ -158,25 +140,3 @@ def metrics_row(
         **{name: rate for name, rate in rates.items() if rate is not None},
         **reported,
     }
-
-
-class Stopwatch:
-    """Seconds of each stage of a round on a device."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.device, self.start = device, record_timestamp(device)
-        self.ends: list[tuple[str, Timestamp]] = []
-
-    def lap(self, stage: str) -> None:
-        """Assigns the time since the last lap to a stage."""
-        self.ends.append((stage, record_timestamp(self.device)))
-
-    @property
-    def laps(self) -> dict[str, float]:
-        """Seconds of each stage; waits until the last one is over."""
-        seconds: dict[str, float] = {}
-        last = self.start
-        for stage, end in self.ends:
-            seconds[stage] = seconds.get(stage, 0.0) + last.seconds_until(end)
-            last = end
-        return seconds

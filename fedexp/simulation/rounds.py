@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 import torch.distributed as dist
 
@@ -44,7 +43,7 @@ def run_silently(exp: Experiment, world: World, state: State) -> None:
 
 
 def run_rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[State, Row, Uploads]]:
-    """Yields each evaluated round's state, row of metrics, and uploads without their deltas.
+    """Yields each evaluated round's state, row of metrics, and uploads whose rows have no entries.
 
     Where somebody can evaluate beside the next round, that comes first; nothing decided depends on it. Rows `[C, D]`
     are the most that a round holds, so they live no longer than its measures take.
@@ -107,11 +106,11 @@ def evaluate_later(
     last = state.round == exp.rounds or reason_to_stop(state)
     if not exp.evaluation.test or (state.round % exp.evaluation.every and not last):
         test_cells = world.scorer.metric_set.blank("test") if exp.evaluation.test else {}
-        measure_cells, rowless = measurements.blank(exp, world), without_rows(sent)
+        measure_cells, rowless = measurements.blank(exp, world), sent.without_rows()
         return lambda: (state, row | test_cells | measure_cells, rowless)
     pending = world.score_later(state.models[0], world.test)
     pending_measures = measurements.begin(exp, world, before, state, sent)
-    rowless = without_rows(sent)
+    rowless = sent.without_rows()
 
     def finish() -> tuple[State, Row, Uploads]:
         scores, measured = pending.result(), [result() for result in pending_measures]
@@ -124,8 +123,3 @@ def evaluate_later(
         )
 
     return finish
-
-
-def without_rows(uploads: Uploads) -> Uploads:
-    """The same uploads, their owners, sizes and losses, with a delta `[0, D]` that keeps no memory."""
-    return replace(uploads, delta=uploads.delta.new_empty((0, uploads.delta.shape[1])), extra={})

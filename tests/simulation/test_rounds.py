@@ -67,7 +67,7 @@ def test_no_rows_of_a_round_live_through_the_next(
     monkeypatch.setattr(World, "evaluates_later", later)
     world = world_of(tiny("rounds=4", *words))
     for _, _, sent in run_rounds(world.exp, world, world.initial_state()):
-        assert sent.delta.shape == (0, world.layout.size)
+        assert sent.delta.shape == (3, 0)
         assert len(sent.owner) == len(sent.loss_after) == 3
     assert watched.alive == [0, 0, 0, 0]
 

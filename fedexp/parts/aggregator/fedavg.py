@@ -18,6 +18,7 @@ class FedAvg(Aggregator):
     """Weighted mean of the deltas."""
 
     averages = True
+    needs_all_rows = False
 
     def reduce(self, delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
         return weighted_mean(delta, share)

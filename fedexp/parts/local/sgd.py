@@ -18,6 +18,7 @@ from fedexp.parts.local.heavy_ball import HeavyBall
 class SGD(HeavyBall):
     """Stochastic gradient descent, with momentum that may last."""
 
+    needs_all_rows = False
     no_gradient_sum = (
         "with local.worker_momentum=true goes on with the momentum of other rounds, which weighs other gradients"
     )

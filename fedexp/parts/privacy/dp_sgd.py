@@ -36,6 +36,7 @@ class DPSGD(PromisedPrivacy):
     """
 
     clipped_unit = "each example's gradient"
+    needs_all_rows = False
 
     batches: Literal["poisson", "shuffled"] = "poisson"
 

@@ -45,6 +45,7 @@ class AFL(Selector):
 
     reveals = "the losses of clients"
     needs_one_model = "compares the clients' losses under one global model"
+    needs_all_rows = False
 
     count: Annotated[int, Range(1)]
     alpha1: Annotated[float, Fraction] = 0.75

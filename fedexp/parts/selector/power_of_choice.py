@@ -21,6 +21,7 @@ class PowerOfChoice(Selector):
 
     reveals = "the losses of clients"
     needs_one_model = "compares the clients' losses under one global model"
+    needs_all_rows = False
 
     count: Annotated[int, Range(1)]
     candidates: Annotated[int, Range(1)] | None = None
