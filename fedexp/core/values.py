@@ -82,12 +82,18 @@ class Weights:
     layout: Layout
 
 
-def take_rows(table: Any, keep: np.ndarray) -> Any:
-    """The rows that `keep` names (a mask `[C]`, or positions) of a dataclass of columns with C rows, as `owner`."""
-    positions = np.flatnonzero(keep) if keep.dtype == bool else keep
-    if np.array_equal(positions, np.arange(len(table.owner))):
-        return table
-    return replace(table, **{field.name: _take(getattr(table, field.name), positions) for field in fields(table)})
+@dataclass(frozen=True)
+class ClientTable:
+    """Columns that all have a row for each entry of `owner [C]`."""
+
+    owner: np.ndarray
+
+    def where(self, keep: np.ndarray) -> Self:
+        """The rows that `keep` names (a mask `[C]`, or positions in any order)."""
+        positions = np.flatnonzero(keep) if keep.dtype == bool else keep
+        if np.array_equal(positions, np.arange(len(self.owner))):
+            return self
+        return replace(self, **{column.name: _take(getattr(self, column.name), positions) for column in fields(self)})
 
 
 def _take(column: Any, positions: np.ndarray) -> Any:
@@ -96,9 +102,8 @@ def _take(column: Any, positions: np.ndarray) -> Any:
     if isinstance(column, tuple | list):
         return tuple(column[position] for position in positions.tolist())
     if isinstance(column, torch.Tensor):
-        if column.stride(0) == 0:  # the same row for all
-            return column[:1].expand(len(positions), *column.shape[1:])
-        return column[torch.from_numpy(positions).to(column.device)]
+        is_one_row = column.stride(0) == 0
+        return column[: len(positions)] if is_one_row else column[torch.from_numpy(positions).to(column.device)]
     return column[positions] if isinstance(column, np.ndarray) else column
 
 
@@ -111,29 +116,23 @@ def concatenate_rows(tables: Sequence[Any]) -> Any:
 
 
 def _concatenate(pieces: list[Any]) -> Any:
-    if isinstance(pieces[0], torch.Tensor):
-        return torch.cat(pieces)
     if isinstance(pieces[0], tuple | list):
         return tuple(chain.from_iterable(pieces))
-    return np.concatenate(pieces) if isinstance(pieces[0], np.ndarray) else pieces[0]
+    join = {torch.Tensor: torch.cat, np.ndarray: np.concatenate}.get(type(pieces[0]))
+    return join(pieces) if join else pieces[0]
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(ClientTable):
     """Who trains on what: `owner [C]` (a client number, or SERVER) and an array of example indices for each row.
 
     The order of the rows is the order of upload. `importance [C]` multiplies a row's weight in a weighted mean (None:
     1); `deadline_s` is how many simulated seconds the round may take (None: no limit).
     """
 
-    owner: np.ndarray
     shards: tuple[np.ndarray, ...]
     importance: np.ndarray | None = None
     deadline_s: float | None = None
-
-    def where(self, keep: np.ndarray) -> Self:
-        """The rows that `keep` names (a mask `[C]`, or positions in any order)."""
-        return take_rows(self, keep)
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -179,7 +178,7 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Uploads:
+class Uploads(ClientTable):
     """What reached the server, one row for each participant.
 
     `owner [C]`, `model [C]` (which of the M models it was given), `examples [C]` (how many it trained on),
@@ -192,7 +191,6 @@ class Uploads:
     the delta, and `extra` is empty.
     """
 
-    owner: np.ndarray
     model: np.ndarray
     examples: np.ndarray
     importance: np.ndarray
@@ -202,10 +200,6 @@ class Uploads:
     exact: np.ndarray | None = None
     length: np.ndarray | None = None
     extra: dict[str, torch.Tensor] = field(default_factory=dict)
-
-    def where(self, keep: np.ndarray) -> "Uploads":
-        """The rows that `keep` names (a mask `[C]`, or positions in any order)."""
-        return take_rows(self, keep)
 
     def is_finite(self) -> np.ndarray:
         """Whose rows, the extra ones included, hold only finite numbers, bool [C]."""

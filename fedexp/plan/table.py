@@ -22,7 +22,7 @@ def table(plan: Forecast, request: PlanRequest) -> str:
         ("rounds", _rounds(plan)),
         *_times(plan, request),
         ("peak memory", _memory(plan)),
-        ("messages at once", _rows(plan)),
+        ("rows in memory", _rows(plan)),
         ("sent down, up", _traffic(plan)),
         (
             "simulated time",

@@ -216,6 +216,7 @@ def test_the_table(capsys: pytest.CaptureFixture[str]):
             "rounds",
             "host time",
             "peak memory",
+            "rows in memory",
             "sent down, up",
             "simulated time",
             "epsilon",
@@ -224,7 +225,8 @@ def test_the_table(capsys: pytest.CaptureFixture[str]):
     ]
     assert lines[0] == "engine          loop: as asked"
     assert lines[2] == "rounds          9, 2 of them tried"
-    assert lines[7].endswith(" (RDP) at delta 0.01 (exact)")
+    assert lines[5].startswith("rows in memory  3 (")
+    assert lines[8].endswith(" (RDP) at delta 0.01 (exact)")
 
 
 def test_a_sweep_is_planned_by_its_first_point(capsys: pytest.CaptureFixture[str]):

@@ -97,7 +97,7 @@ def test_what_is_not_finite_is_dropped_from_its_group(
 
     def spoiled(world: World, task: Task, rows: np.ndarray) -> torch.Tensor:
         out = honest(world, task, rows)
-        out[np.isin(task.plan.owner[rows], (1, 2)), 0] = math.nan
+        out[torch.from_numpy(np.isin(task.plan.owner[rows], (1, 2))), 0] = math.nan
         return out
 
     monkeypatch.setattr(local_task, "train_rows", spoiled)

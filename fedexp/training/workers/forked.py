@@ -21,11 +21,13 @@ from fedexp.core import signals
 from fedexp.core.errors import ConfigError
 from fedexp.process import logs
 from fedexp.process.user_code_errors import explain_in_one_line
+from fedexp.training.workers.arena import SharedArena
 from fedexp.training.workers.heartbeat import PATIENCE, Heartbeat
 from fedexp.training.workers.pool import LOOK_S, SharedWorkerPool, join
 
 log = logging.getLogger(__name__)
 
+ARENA_MB = 256  # of results that go through shared memory at a time; what is larger is sent
 FILES, FILES_EACH = 22, 3  # that a group of workers opens in the first process, and for every worker
 
 
@@ -37,6 +39,7 @@ class ForkedWorkers:
         self.children: dict[int, int] = {}  # pid -> reading end of the pipe for its error
         self.exit_statuses: dict[int, int] = {}  # pid -> how it ended
         self.heartbeat = Heartbeat(size)
+        self.arena = SharedArena(ARENA_MB) if size > 1 else None
 
     def start(self, worker_main: Callable[[SharedWorkerPool], None]) -> SharedWorkerPool | None:
         """Forks `size - 1` workers that run `worker_main`; returns the first process's pool, None without workers.
@@ -72,7 +75,7 @@ class ForkedWorkers:
         """Runs in a worker: joins the group and runs `worker_main`."""
         self.heartbeat.begin(rank)
         store = dist.TCPStore("127.0.0.1", port, is_master=False)
-        worker_main(join(rank, self.size, store, torch.device("cpu")))
+        worker_main(join(rank, self.size, store, torch.device("cpu"), arena=self.arena))
 
     def _join_group(self, store: dist.Store) -> SharedWorkerPool:
         """Joins the process group in a thread, so that a worker's death is noticed while waiting."""
@@ -80,7 +83,7 @@ class ForkedWorkers:
 
         def enter_group() -> None:
             try:
-                outcome.append(join(0, self.size, store, torch.device("cpu"), self.monitor))
+                outcome.append(join(0, self.size, store, torch.device("cpu"), self.monitor, self.arena))
             except BaseException as error:
                 outcome.append(error)
 

@@ -2,7 +2,8 @@
 
 Every process executes the same deterministic program; only the jobs (a client's training, a chunk of an evaluation) are
 divided. An idle process claims the next job from a counter in the group's store and writes the job's rows into a matrix
-of zeros. A sum over the processes (gloo on CPU cores, NCCL on GPUs) gives all of them the whole matrix.
+of zeros. A sum over the processes (gloo on CPU cores, NCCL on GPUs) gives all of them the whole matrix. Processes that
+share memory write into that instead, and copy the whole matrix once all jobs are done.
 """
 
 import io
@@ -15,6 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 import torch.distributed as dist
+
+from fedexp.training.workers.arena import SharedArena
 
 T = TypeVar("T")
 LOOK_S = 1.0  # between two looks at the other processes while waiting for them
@@ -49,6 +52,11 @@ class Work:
     jobs: list[tuple[np.ndarray, Callable[[], torch.Tensor]]] = field(default_factory=list)
     kind: JobKind = OTHER
     effort: np.ndarray | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its jobs fill all rows."""
+        return sum(len(rows) for rows, _ in self.jobs) == len(self.out)
 
 
 class WorkerPool:
@@ -99,20 +107,35 @@ class WorkerPool:
     def all_reduce(self, outs: list[torch.Tensor]) -> None:
         """Sums the matrices (any shape), of which each process computed a part, over all processes in place."""
 
+    def shared_outs(self, works: list[Work]) -> list[torch.Tensor]:
+        """Where results are written: into `out` itself, or into memory like it that all processes see."""
+        return [work.out for work in works]
+
     def _run_jobs(self, works: list[Work]) -> None:
-        jobs = [(work.out, rows, job) for work in works for rows, job in work.jobs]
+        works = [work for work in works if work.jobs]
+        shared_outs = self.shared_outs(works)
+        jobs = [(out, rows, job) for work, out in zip(works, shared_outs, strict=True) for rows, job in work.jobs]
         for position in self.claim(len(jobs)):
             out, rows, job = jobs[position]
             out[torch.from_numpy(rows)] = job().to(out.dtype)  # the losses of float64 answers are float64
-        self.all_reduce([work.out for work in works if work.jobs])
+        self.all_reduce([work.out for work, out in zip(works, shared_outs, strict=True) if out is work.out])
+        for work, out in zip(works, shared_outs, strict=True):
+            if out is not work.out:
+                work.out.copy_(out)
 
 
 class SharedWorkerPool(WorkerPool):
     """This process's side of a torch.distributed group that shares jobs."""
 
-    def __init__(self, store: dist.Store, device: torch.device, monitor: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        store: dist.Store,
+        device: torch.device,
+        monitor: Callable[[], None] | None = None,
+        arena: SharedArena | None = None,
+    ) -> None:
         super().__init__()
-        self.monitor = monitor
+        self.monitor, self.arena = monitor, arena
         self.store = dist.PrefixStore("jobs", store)
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self.device = device
@@ -133,10 +156,15 @@ class SharedWorkerPool(WorkerPool):
             yield position
 
     def all_reduce(self, outs: list[torch.Tensor]) -> None:
-        for out in outs:
+        for out in outs or [torch.zeros(1, device=self.device)]:  # so that nobody goes on before all are here
             self._wait_for(dist.all_reduce(out, async_op=True))
         if self.rank == 0:
             self.store.delete_key(str(self.calls - 1))
+
+    def shared_outs(self, works: list[Work]) -> list[torch.Tensor]:
+        if self.arena is None or not all(work.is_whole for work in works):
+            return super().shared_outs(works)
+        return self.arena.views([work.out for work in works])
 
     def _wait_for(self, pending: dist.Work) -> None:
         """Waits for a collective operation, checking the other processes meanwhile if this one monitors them."""
@@ -182,12 +210,17 @@ def unpickle_value(content: bytes, device: torch.device) -> Any:
 
 
 def join(
-    rank: int, size: int, store: dist.Store, device: torch.device, monitor: Callable[[], None] | None = None
+    rank: int,
+    size: int,
+    store: dist.Store,
+    device: torch.device,
+    monitor: Callable[[], None] | None = None,
+    arena: SharedArena | None = None,
 ) -> SharedWorkerPool:
     """Joins the group of `size` processes by their store; `monitor` is called while waiting for the others."""
     backend = "nccl" if device.type == "cuda" else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timedelta(hours=2))
-    return SharedWorkerPool(store, device, monitor)
+    return SharedWorkerPool(store, device, monitor, arena)
 
 
 def join_torchrun(device: torch.device) -> SharedWorkerPool:
