@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -142,7 +142,6 @@ class ValidationQueries:
     """The server's validation data."""
 
     _world: World
-    _parts: dict[range, Examples] = field(default_factory=dict)  # by positions in an order that is drawn once a run
 
     @property
     def size(self) -> int:
@@ -153,12 +152,12 @@ class ValidationQueries:
         return self._mean_losses(None, rows, part, len(part))
 
     def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, positions: range | None = None) -> np.ndarray:
-        positions = range(self.size) if positions is None else positions
-        if positions not in self._parts:
+        positions, parts = range(self.size) if positions is None else positions, self._world.validation_parts
+        if positions not in parts:
             order = stream(self._world.exp.seed, "validation_order").permutation(self.size)
             index = np.sort(order[positions.start : positions.stop])
-            self._parts[positions] = self._examples if len(index) == self.size else self._examples.subset(index)
-        return self._mean_losses(torch.from_numpy(mix).to(rows.device), rows, self._parts[positions], self.size)
+            parts[positions] = self._examples if len(index) == self.size else self._examples.subset(index)
+        return self._mean_losses(torch.from_numpy(mix).to(rows.device), rows, parts[positions], self.size)
 
     def _mean_losses(self, mix: torch.Tensor | None, rows: torch.Tensor, examples: Examples, total: int) -> np.ndarray:
         scorer = self._world.mixture_scorer

@@ -110,6 +110,11 @@ class World(PreparedRun):
         return self.score_later(weights, examples).result()
 
     @cached_property
+    def validation_parts(self) -> dict[range, Examples]:
+        """Parts of the validation data that were asked for, by positions in an order that is drawn once a run."""
+        return {}
+
+    @cached_property
     def gradients(self) -> PerExampleGradients:
         """Gradients of single training examples."""
         network = self.network()
