@@ -121,8 +121,7 @@ class LoopTrainer:
         """Returns manual passes where the rule uses only the outputs; None otherwise and on GPUs."""
         if self.noise is not None or not self.objective.is_loss_alone or self.row.device.type != "cpu":
             return None
-        shape = tuple(examples.inputs(slice(0, 1)).shape[1:])
-        return manual_pass(self.network, self.layout.views(self.grad), shape, self.keyed_random)
+        return manual_pass(self.network, self.layout.views(self.grad), examples.shape, self.keyed_random)
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
         """Every row alone, `[n]` with n = 1, the longest first."""
