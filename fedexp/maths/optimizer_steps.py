@@ -104,7 +104,6 @@ def adam_step(
     where those that are frozen are put back.
     """
     lr, beta1, beta2, eps = settings
-    mean, square = slots[0], slots[1]
     if active is None:
         _fused_adam(w, grad, slots, step, settings)
     elif w.device.type != "cpu":
@@ -112,6 +111,7 @@ def adam_step(
         _fused_adam(moved, grad, slots, step, settings)
         torch.where(active > 0, moved, w, out=w)
     else:
+        mean, square = slots.unbind()
         mean.lerp_(grad, 1 - beta1)
         square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         scale = torch.sqrt(square / (1 - beta2**step)).add_(eps)
@@ -126,9 +126,10 @@ def _fused_adam(
     settings: tuple[Rate, float, float, float],
 ) -> None:
     lr, beta1, beta2, eps = settings
+    mean, square = slots.unbind()
     options = {"beta1": beta1, "beta2": beta2, "eps": eps, "weight_decay": 0.0, "amsgrad": False, "maximize": False}
     rate = lr.float() if isinstance(lr, torch.Tensor) and w.device.type != "cpu" else lr
-    torch._fused_adam_([w], [grad], [slots[0]], [slots[1]], [], [step], lr=rate, **options)
+    torch._fused_adam_([w], [grad], [mean], [square], [], [step], lr=rate, **options)
 
 
 def _number(lr: Rate) -> float:

@@ -25,7 +25,7 @@ class MixtureScorer:
 
     def __init__(self, network: nn.Module, layout: Layout, floats: int, examples: Examples, loss: Loss) -> None:
         """`floats` are the activations of one of the `examples`, which are like those that will be evaluated."""
-        self.evaluator = make_evaluator(network, layout, tuple(examples.inputs(slice(0, 1)).shape[1:]))
+        self.evaluator = make_evaluator(network, layout, examples.shape)
         self.first_layer = (
             FirstLayerCache(self.evaluator)
             if isinstance(self.evaluator, BatchedEvaluator) and self.evaluator.linear_first

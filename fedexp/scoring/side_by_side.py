@@ -31,11 +31,11 @@ def mix_models(mix: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
 class BatchedEvaluator:
     """Evaluates mixtures of rows of one network together, in eval mode and without gradients."""
 
-    def __init__(self, plan: Sequence[PlannedLayer], evaluators: Sequence[Evaluator], layout: Layout) -> None:
-        """`plan` and `evaluators` are the network's layers, in eval mode, and what evaluates them."""
-        self.plan, self.evaluators, self.layout = plan, evaluators, layout
-        self.first = next(position for position, planned in enumerate(plan) if _has_entries(planned.layer))
-        self.linear_first = isinstance(plan[self.first].layer, nn.Linear)
+    def __init__(self, steps: Sequence[tuple[PlannedLayer, Evaluator]], layout: Layout) -> None:
+        """`steps` are the network's layers, in eval mode, each with what evaluates it."""
+        self.steps, self.layout = steps, layout
+        self.first = next(position for position, (planned, _) in enumerate(steps) if _has_entries(planned.layer))
+        self.linear_first = isinstance(steps[self.first][0].layer, nn.Linear)
 
     def logits(self, mix: torch.Tensor | None, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """Logits `[R, B, K]` of the models `mix [R, M] @ rows [M, D]`, or of each row, on the same `x [B, *shape]`."""
@@ -64,14 +64,13 @@ class BatchedEvaluator:
 
     def entries(self, which: slice, mix: torch.Tensor | None, rows: torch.Tensor) -> list[Entries]:
         """The entries of these layers, of every row of `rows [M, D]` or of every mixture by `mix [R, M]`."""
-        per_layer = [self._entries(rows, planned.name) for planned in self.plan[which]]
+        per_layer = [self._entries(rows, planned.name) for planned, _ in self.steps[which]]
         if mix is None:
             return per_layer
         return [{name: mix_models(mix, entry) for name, entry in layer.items()} for layer in per_layer]
 
     def _forward(self, which: slice, entries: list[Entries], flow: Activations, models: int) -> torch.Tensor:
-        steps = zip(self.evaluators[which], self.plan[which], entries, strict=True)
-        for evaluate, planned, layer_entries in steps:
+        for (planned, evaluate), layer_entries in zip(self.steps[which], entries, strict=True):
             flow = evaluate(planned.layer, layer_entries, flow, models)
         return flow.x
 
@@ -85,7 +84,7 @@ class BatchedEvaluator:
 
 
 class SequentialEvaluator:
-    """Evaluates one model after another, for networks that are not a sequence of known layers."""
+    """Evaluates one model after another, for networks of which not every layer has an evaluator."""
 
     def __init__(self, network: nn.Module, layout: Layout) -> None:
         self.network, self.layout = network.eval(), layout
@@ -99,13 +98,9 @@ class SequentialEvaluator:
 def make_evaluator(network: nn.Module, layout: Layout, shape: Shape) -> BatchedEvaluator | SequentialEvaluator:
     """Returns the evaluator of a network for examples of this shape: side by side if all of its layers can be."""
     plan = plan_chain(network.eval(), shape) or []
-    evaluators = [planned.kind.evaluator(planned.layer) for planned in plan]
-    supported = [evaluate for evaluate in evaluators if evaluate is not None]
-    return (
-        BatchedEvaluator(plan, supported, layout)
-        if plan and len(supported) == len(plan)
-        else SequentialEvaluator(network, layout)
-    )
+    pairs = [(planned, planned.kind.evaluator(planned.layer)) for planned in plan]
+    steps = [(planned, evaluate) for planned, evaluate in pairs if evaluate is not None]
+    return BatchedEvaluator(steps, layout) if plan and len(steps) == len(plan) else SequentialEvaluator(network, layout)
 
 
 def _belongs_to(entry: str, layer: str) -> bool:

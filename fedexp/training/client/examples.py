@@ -51,6 +51,11 @@ class Examples:
     def __len__(self) -> int:
         return len(self.y)
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one example as the network sees it, with the channels of images first."""
+        return tuple(self.inputs(slice(0, 1)).shape[1:])
+
     def _per_channel(self, values: torch.Tensor) -> torch.Tensor:
         return values if len(values) == 1 or self.x.dim() != 3 else values[:, None]
 

@@ -1,4 +1,4 @@
-"""Batched forward and backward passes of sequential networks, for rows with their own entries.
+"""Batched forward and backward passes of networks that are chains of supported layers, for rows with their own entries.
 
 The rows' entries lie in the order in which the passes want them, each layer's `[O, I]` together, and their gradients
 beside them in the same order: no step moves them. All else is left to vmap. Legend: R rows, B batch, P trainable

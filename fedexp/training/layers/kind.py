@@ -13,6 +13,7 @@ from torch import nn
 
 from fedexp.training.layers.example_gradients import GradientRule
 from fedexp.training.layers.layer_pass import BatchedContext, LayerPass, ManualContext
+from fedexp.training.layers.sequential import full_name
 
 Shape = tuple[int, ...]  # of one example: [C, H, W], [C, W] or [F]
 Entries = dict[str, torch.Tensor]  # weights and buffers of one layer, by name
@@ -48,7 +49,7 @@ class LayerKind:
         batched: builds the pass of several rows.
         supports: whether the passes do what a layer does with its settings, for examples of a shape.
         output_shape: the shape of an example's output, given that of its input.
-        entry_lines: arranges a layer's weights, gradients or positions as lines `[O, I]`, in the order of the batched
+        entry_lines: arranges the positions of a layer's entries in a row as lines `[O, I]`, in the order of the batched
             pass; the second argument is the shape of the images that a layer before it flattened, else None.
         scratch_floats: what an example takes beside its values in the batched forward and backward pass.
         evaluator: the function that evaluates such a layer of several models side by side, if there is one.
@@ -91,4 +92,4 @@ class PlannedLayer:
 
     def full_name(self, entry: str) -> str:
         """Returns the name that an entry of the layer has in the network."""
-        return f"{self.name}.{entry}" if self.name else entry
+        return full_name(self.name, entry)

@@ -18,7 +18,10 @@ from fedexp.training.layers.registry import plan_chain
 
 
 class ManualPass:
-    """The manual passes of a network's layers, forwards and backwards. A batch needs at least `min_batch` examples."""
+    """The manual passes of a network's layers, forwards and backwards. A batch needs at least `min_batch` examples.
+
+    Layers hold their entries detached, so that autograd records nothing of them.
+    """
 
     def __init__(self, layers: Sequence[LayerPass], first: int) -> None:
         """`first` is the position of the first layer with entries; gradients before it are not needed."""

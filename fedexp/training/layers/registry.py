@@ -16,7 +16,7 @@ from torch import nn
 
 from fedexp.training.layers import kinds
 from fedexp.training.layers.kind import LayerKind, PlannedLayer, Shape
-from fedexp.training.layers.sequential import NamedLayer, flatten_sequential, layer_chain
+from fedexp.training.layers.sequential import NamedLayer, flatten_sequential, full_name, layer_chain
 
 Composite = Callable[[Any], list[NamedLayer] | None]  # the layers of a layer, if it is their chain
 
@@ -65,12 +65,11 @@ def _expand(chain: Iterable[NamedLayer]) -> Iterator[NamedLayer]:
         if parts is None:
             yield name, layer
         for part_name, part in parts or ():
-            yield from _expand(flatten_sequential(f"{name}.{part_name}" if name else part_name, part))
+            yield from _expand(flatten_sequential(full_name(name, part_name), part))
 
 
-def _least_work(chain: list[NamedLayer]) -> list[NamedLayer]:
-    """Returns the chain with each layer before the one that it follows and commutes with."""
-    layers = list(chain)
+def _least_work(layers: list[NamedLayer]) -> list[NamedLayer]:
+    """Moves each layer of the chain, in place, before the one that it follows and commutes with; returns the chain."""
     for position in range(1, len(layers)):
         before, kind = layers[position - 1], kind_of(layers[position][1])
         if kind is not None and type(before[1]) in kind.commutes_with:

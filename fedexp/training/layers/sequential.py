@@ -31,6 +31,11 @@ def layer_chain(network: nn.Module, *, allow_bf16: bool = False) -> list[NamedLa
     return list(flatten_sequential("", network))
 
 
+def full_name(prefix: str, name: str) -> str:
+    """Returns the name in the network of what a layer named `prefix` calls `name`; the network itself is ""."""
+    return f"{prefix}.{name}" if prefix else name
+
+
 def flatten_sequential(name: str, layer: nn.Module) -> Iterator[NamedLayer]:
     """Yields the layers inside a `Sequential` of this name in order, and what is none as it is."""
     is_unchanged = all(getattr(type(layer), name, None) is getattr(nn.Sequential, name) for name in SEQUENTIAL_METHODS)
@@ -39,4 +44,4 @@ def flatten_sequential(name: str, layer: nn.Module) -> Iterator[NamedLayer]:
         return
     for child_name, child in layer._modules.items():  # named_children would leave out the second turn of a layer
         assert child is not None
-        yield from flatten_sequential(f"{name}.{child_name}" if name else child_name, child)
+        yield from flatten_sequential(full_name(name, child_name), child)

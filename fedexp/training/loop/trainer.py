@@ -107,7 +107,6 @@ class LoopTrainer:
         self.row = torch.zeros(layout.size, device=device)
         self.grad = torch.zeros(layout.parameters, device=device)
         self.slots = torch.zeros((rule.slots, layout.parameters), device=device)
-        self.step = torch.zeros((), device=device)
         self.reference_rows: torch.Tensor | None = None  # of the client whose turn it is, like the counts
         self.counts: torch.Tensor | None = None
         view_parameters(network, layout, self.row)
@@ -121,8 +120,7 @@ class LoopTrainer:
         """Returns manual passes where the rule uses only the outputs; None otherwise and on GPUs."""
         if self.noise is not None or not self.objective.is_loss_alone or self.row.device.type != "cpu":
             return None
-        shape = tuple(examples.inputs(slice(0, 1)).shape[1:])
-        return manual_pass(self.network, self.layout.views(self.grad), shape, self.keyed_random)
+        return manual_pass(self.network, self.layout.views(self.grad), examples.shape, self.keyed_random)
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
         """Every row alone, `[n]` with n = 1, the longest first."""
@@ -137,7 +135,6 @@ class LoopTrainer:
         batches = task.batches[row]
         self.row.copy_(task.start[row])
         self.rule.fill(self.slots, task.anchor[row])
-        self.step.zero_()
         alone = np.array([row])
         seed = task.dropout_seeds(alone)[0]
         if self.keyed_random is not None:
@@ -162,16 +159,18 @@ class LoopTrainer:
             self.network.train()
         w, losses, rule = self.row[: self.layout.parameters], [], self.rule.at(task.lr)
         pull_mask = rule.pulled_steps(batches.steps, batches.epoch).tolist()
-        for (inputs, labels), pull_now in zip(self._batches(shard, batches), pull_mask, strict=True):
+        counters = pairwise(torch.arange(batches.steps + 1.0, device=w.device).unbind())  # steps before and after
+        for (inputs, labels), pull_now, (done, step) in zip(
+            self._batches(shard, batches), pull_mask, counters, strict=True
+        ):
             task.watch(len(losses), batches.steps)
             if self.noise is not None:  # from its own stream: inside `keyed_random` it would be drawn like dropout
                 self.noise.draw(np.ones(1, dtype=bool))
-            augmented_inputs = self.augmenter(inputs, self.step)
+            augmented_inputs = self.augmenter(inputs, done)
             if self.keyed_random is not None:
-                self.keyed_random.begin(self.seeds, self.step)
+                self.keyed_random.begin(self.seeds, done)
             losses.append(self.compute_gradient(augmented_inputs, labels))
-            self.step += 1
-            rule.update(w, rule.direction(rule.clip_gradient(self.grad), w, anchor), self.slots, self.step, None)
+            rule.update(w, rule.direction(rule.clip_gradient(self.grad), w, anchor), self.slots, step, None)
             if pull_now:
                 rule.pull(w, anchor, None)
         return torch.stack(losses).cpu().numpy()
@@ -194,11 +193,10 @@ class LoopTrainer:
         assert self.manual_pass is not None
         if len(inputs) < self.manual_pass.min_batch:
             return self._mean_gradient(inputs, labels)
-        with torch.no_grad():
-            outputs = self.manual_pass.forward(inputs)
-            with self.keyed_random or nullcontext():  # a loss may draw, too
-                loss, grad = self.objective.grad(outputs, labels)
-            self.manual_pass.backward(grad)
+        outputs = self.manual_pass.forward(inputs)
+        with self.keyed_random or nullcontext():  # a loss may draw, too
+            loss, grad = self.objective.grad(outputs, labels)
+        self.manual_pass.backward(grad)
         return loss
 
     def _private_gradient(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
