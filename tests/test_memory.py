@@ -46,6 +46,6 @@ def megabytes(*words: str) -> list[list[float]]:
 def test_a_mean_of_1000_clients_holds_one_group_of_rows_and_nothing_stays_from_round_to_round():
     rounds, all_rows = megabytes("rounds=20"), megabytes("rounds=1", "aggregator=median")
     now, most = zip(*rounds, strict=True)
-    assert now[-1] - now[4] < 10
-    assert most[-1] - most[0] < 30
-    assert all_rows[0][1] - most[0] > 60  # so rows can be seen
+    assert min(now[14:]) - min(now[4:10]) < 10
+    assert most[-1] - most[4] < 20
+    assert all_rows[0][1] - most[0] > 50  # so rows can be seen
