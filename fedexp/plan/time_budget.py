@@ -63,6 +63,7 @@ class TimeBudget:
     deadline: float = 0.0  # by the clock; set when the first job comes
     stage: str = ""  # the present one
     stage_deadline: float = 0.0  # when this stage must end
+    round: int | None = None  # of the present training
     tallies: dict[JobKind, Tally] = field(default_factory=dict)
     skipped: list[tuple[float, str, float]] = field(default_factory=list)  # end of a call, its stage, skipped seconds
 
@@ -72,6 +73,16 @@ class TimeBudget:
         self.deadline = self.deadline or now + self.seconds
         if stage != self.stage:
             self.stage, self.stage_deadline = stage, now + STAGE_SHARE * max(0.0, self.deadline - now)
+
+    def enter_round(self, round: int) -> None:
+        """Begins the training of a round, or goes on with it.
+
+        Raises:
+            PartialRoundError: the round before was tried only in part.
+        """
+        if self.round not in (None, round) and self.skipped:
+            raise PartialRoundError("enough is tried")
+        self.round = round
 
     @property
     def is_stage_over(self) -> bool:
@@ -133,8 +144,8 @@ class BudgetedPool(WorkerPool):
         works = [work for work in works if work.jobs]
         if not works:
             return
-        if works[0].kind == TRAINING and self.budget.skipped and self.budget.tally(TRAINING).requested:
-            raise PartialRoundError("enough is tried")
+        if works[0].kind == TRAINING:
+            self.budget.enter_round(works[0].round)
         self.budget.enter_stage(works[0].kind.stage)
         jobs = [(work, rows, job) for work in works for rows, job in work.jobs]
         report, tried = torch.zeros((len(jobs), 3), dtype=torch.float64, device=works[0].out.device), set()

@@ -49,7 +49,7 @@ def run_task(
     """
     steps = np.array([batches.steps for batches in task.batches], dtype=float)
     width = world.layout.size + world.layout.parameters * world.exp.local.finish_needs_slot + loss_columns
-    work = Work(task.start.new_zeros((len(task.start), width)), kind=kind, effort=steps)
+    work = Work(task.start.new_zeros((len(task.start), width)), kind=kind, effort=steps, round=task.round)
     task = replace(task, watch=world.pool.watch)
     for rows in world.trainer.groups(task, world.pool.size):
         work.jobs.append((rows, partial(run, task, rows)))

@@ -78,8 +78,12 @@ def test_of_every_kind_something_is_tried_and_of_a_known_one_nothing_when_time_i
         crew.execute(slowed(0.001, kind))
     assert (ration.tally(TRAINING).done, ration.tally(EVALUATION).done) == (1, 1)
     assert ration.tally(EVALUATION).requested == 40
+    crew.execute(slowed(0.001, TRAINING))  # the next group of the same round
+    assert (ration.tally(TRAINING).done, ration.tally(TRAINING).requested) == (1, 40)
+    following = slowed(0.001, TRAINING)
+    following.round = 1
     with pytest.raises(PartialRoundError):
-        crew.execute(slowed(0.001, TRAINING))
+        crew.execute(following)
 
 
 def test_effort_counts():

@@ -45,13 +45,14 @@ OTHER = JobKind("other work", "results", "their number")
 class Work:
     """Jobs that fill rows of `out`: the rows' positions, and the function that computes them.
 
-    `effort` is each row's cost relative to the others of its kind; None: all equal.
+    `effort` is each row's cost relative to the others of its kind; None: all equal. `round` is that of training.
     """
 
     out: torch.Tensor
     jobs: list[tuple[np.ndarray, Callable[[], torch.Tensor]]] = field(default_factory=list)
     kind: JobKind = OTHER
     effort: np.ndarray | None = None
+    round: int = 0
 
     @property
     def is_whole(self) -> bool:
