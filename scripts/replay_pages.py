@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT))
 from scripts.options import filled  # noqa: E402
 
 KEPT = ROOT / "scripts" / "replays"
+COUNTS = ("published", "run", "agree", "differ, explained", "differ, open", "disputed", "not resolved")
 
 
 def pages() -> dict[Path, str]:
@@ -49,42 +50,45 @@ def source_grid(all_tables: Sequence[overview.TableProgress], *, is_short: bool 
 
     In the short one, sources without a verdict so far share a row.
     """
-    sources: dict[str, list[JudgedCell]] = {}
+    counts: dict[str, Counter[str]] = {}
     for line in all_tables:
-        sources.setdefault(line.label, []).extend(line.judged_cells)
-    with_numbers = {label: cells for label, cells in sources.items() if page.numbers(cells)}
-    everything = [cell for cells in with_numbers.values() for cell in cells]
-    counted = {label: count_by_source(cells) for label, cells in with_numbers.items()}
-    rest = [label for label, counts in counted.items() if is_short and not counts[1]]
-    rows = [[label, *map(str, counts)] for label, counts in counted.items() if label not in rest]
+        counts.setdefault(line.label, Counter()).update(count_numbers(line.judged_cells))
+    counts = {label: counted for label, counted in counts.items() if counted["published"]}
+    rest = [label for label, counted in counts.items() if is_short and not counted["run"]]
+    rows = {label: counted for label, counted in counts.items() if label not in rest}
     if rest:
-        total = sum(counted[label][0] for label in rest)
-        rows.append([f"{len(rest)} others", str(total), *["0"] * 6])
-    head = ["source", "published", "run", "agree", "differ, explained", "differ, open", "disputed", "not resolved"]
-    return Grid(head, [*rows, ["all", *map(str, count_by_source(everything))]])
+        rows[f"{len(rest)} other{'s' * (len(rest) > 1)}"] = sum((counts[label] for label in rest), Counter())
+    rows["all"] = sum(counts.values(), Counter())
+    return Grid(
+        ["source", *COUNTS], [[label, *(str(counted[name]) for name in COUNTS)] for label, counted in rows.items()]
+    )
 
 
-def count_by_source(cells: Sequence[JudgedCell]) -> list[int]:
-    """How many numbers a source published, how many were run, and how many of these have each outcome."""
-    outcomes = page.count_outcomes(cells)
+def count_numbers(cells: Sequence[JudgedCell]) -> Counter[str]:
+    """How many numbers a table published, how many were run, and how many of these have each outcome."""
+    outcomes = Counter({str(outcome): count for outcome, count in page.count_outcomes(cells).items()})
     explained = sum(bool(line.cell.explained) for line in page.numbers(cells) if line.verdict.outcome == "differs")
-    run = sum(outcomes[outcome] for outcome in page.DECIDED)
-    differing = [explained, outcomes["differs"] - explained]
-    return [sum(outcomes.values()), run, outcomes["agrees"], *differing, outcomes["disputed"], outcomes["not resolved"]]
+    return Counter(
+        {
+            "published": outcomes.total(),
+            "run": sum(outcomes[outcome] for outcome in page.DECIDED),
+            "agree": outcomes["agrees"],
+            "differ, explained": explained,
+            "differ, open": outcomes["differs"] - explained,
+            **{name: outcomes[name] for name in ("disputed", "not resolved", "so far")},
+        }
+    )
 
 
 def describe_agreement(all_tables: Sequence[overview.TableProgress]) -> str:
     """How many of the published numbers were run and agree, and how many would differ by chance, in words."""
-    outcomes: Counter[str] = Counter()
-    for label in dict.fromkeys(line.label for line in all_tables):
-        cells = [cell for line in all_tables if line.label == label for cell in line.judged_cells]
-        outcomes.update(page.count_outcomes(cells))
-    run = sum(outcomes[outcome] for outcome in page.DECIDED)
-    share = f" ({100 * outcomes['agrees'] / run:.0f} %)" if run else ""
+    counted = sum((count_numbers(line.judged_cells) for line in all_tables), Counter[str]())
+    run = counted["run"]
+    share = f" ({100 * counted['agree'] / run:.0f} %)" if run else ""
     return (
-        f"Published numbers with all their seeds: {run}; {outcomes['agrees']} agree{share}.\n"
+        f"Published numbers with all their seeds: {run}; {counted['agree']} agree{share}.\n"
         f"If all were right, about {LEVEL * run:.0f} would differ by chance. Begun, without a verdict so far: "
-        f"{outcomes['so far']}."
+        f"{counted['so far']}."
     )
 
 

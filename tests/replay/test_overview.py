@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from fedexp.replay import overview, page
 from fedexp.replay.page import JudgedCell
 from fedexp.replay.published import Published
@@ -82,7 +84,7 @@ def test_numbers_are_added_up_by_source():
         ["all", "6", "4", "2", "1", "1"],
     ]
     assert [list(row)[:3] for row in source_grid([*HELD, ONLY_PLANNED], is_short=True).rows][-2:] == [
-        ["1 others", "1", "0"],
+        ["1 other", "1", "0"],
         ["all", "7", "4"],
     ]
     assert describe_agreement(HELD) == (
@@ -123,3 +125,13 @@ def test_seeds_beyond_those_planned_change_no_verdict():
     ]
     (judged,) = page.judge_cells(table, results)
     assert (len(judged.results), judged.verdict.outcome, judged.verdict.mean) == (2, "agrees", 0.5)
+
+
+@pytest.mark.parametrize("label", ["A", "B"])
+def test_cells_of_two_tables_may_have_the_same_name(label: str):
+    same = cell("no privacy")
+    tables = [
+        progress("one", "A", JudgedCell(same, [run(1.0)], Verdict("agrees"))),
+        progress("other", label, JudgedCell(same, [run(1.0)], Verdict("differs"))),
+    ]
+    assert list(source_grid(tables).rows[-1])[:4] == ["all", "2", "2", "1"]
