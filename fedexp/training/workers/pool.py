@@ -109,7 +109,7 @@ class WorkerPool:
         """Sums the matrices (any shape), of which each process computed a part, over all processes in place."""
 
     def shared_outs(self, works: list[Work]) -> list[torch.Tensor]:
-        """Where results are written: into `out` itself, or into memory like it that all processes see."""
+        """Where results are written: into `out` (any shape) itself, or into memory like it that all processes see."""
         return [work.out for work in works]
 
     def _run_jobs(self, works: list[Work]) -> None:

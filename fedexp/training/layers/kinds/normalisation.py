@@ -121,7 +121,8 @@ class BatchedGroupNorm(BatchedNorm):
         self.groups = planned.layer.num_groups
 
     def normalise(self, x: torch.Tensor, scale: torch.Tensor, shift: torch.Tensor) -> torch.Tensor:
-        y = F.group_norm(x.flatten(0, 1).permute(0, 3, 1, 2), self.groups, eps=self.eps)
+        channels_first = x.flatten(0, 1).permute(0, 3, 1, 2).contiguous()
+        y = F.group_norm(channels_first, self.groups, eps=self.eps)
         return y.permute(0, 2, 3, 1).unflatten(0, x.shape[:2]) * scale + shift
 
 
