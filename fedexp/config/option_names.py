@@ -1,4 +1,4 @@
-"""The options that a run chose, read from its config; `hydra.yaml` counts only where the config cannot tell."""
+"""The options that a run chose, read from its config; what was recorded counts only where that cannot tell."""
 
 import re
 from collections.abc import Mapping

@@ -57,7 +57,7 @@ class Trust:
                 raise _untrusted_error(folder, f"{factory}, which was never run here", _package(factory))
 
     def options(self, saved_folder: Path | None, folder: Path) -> Path | None:
-        """The folder of options to use where that of a sweep or search names one; raises like `demand`."""
+        """The folder of options to use where that of a sweep or search names one; raises like `refuse_untrusted`."""
         if self.config_dir is not None or saved_folder is None or self.composed:
             return self.config_dir or saved_folder
         path = str(saved_folder.resolve())

@@ -77,7 +77,7 @@ class CellQuantity:
         if self.threshold is not None:
             return rounds_to(values, self.threshold, run.rounds)
         if self.at is not None:
-            numbers = numbers[:0] if self.at > len(values) else values[self.at - 1 : self.at]
+            numbers = values[self.at - 1 : self.at]
             if not len(numbers) or np.isnan(numbers[0]):
                 raise ConfigError(f"{run.folder} has no value of {self.column} in round {self.at}")
         if self.extreme is not None:

@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count, groupby
 from pathlib import Path
 
@@ -51,19 +52,24 @@ class Chains:
     def fits(self, name: str, number: int) -> bool:
         """Whether a table's lines of a round are those that digests.csv tells of."""
         line, previous = self.lines[number], self.lines.get(number - 1, {})
-        content = self.contents[name].get(number, _content(()))
+        content = self.contents[name].get(number, NO_LINES)
         return line.get(name) == _link(previous.get(name, ""), line["digest"], content)
 
-    def objection(self, state: State) -> str:
-        """Why the run cannot resume from this state, in words; empty if all tables are whole up to it, and its own."""
+    @cached_property
+    def last_whole_round(self) -> tuple[str, int]:
+        """The table that is whole up to the fewest rounds, and that round; digests.csv where no table fits it."""
         last_rounds = {
             name: next(number for number in count() if number + 1 not in self.lines or not self.fits(name, number + 1))
             for name in self.contents
         }
-        last_rounds = {NAME: max(last_rounds.values()), **last_rounds}  # it is at fault where no table fits it
-        shortest = min(last_rounds, key=lambda name: last_rounds[name])
-        if state.round > last_rounds[shortest]:
-            return f"is of round {state.round}, but {shortest} is whole up to round {last_rounds[shortest]} only"
+        last_rounds = {NAME: max(last_rounds.values()), **last_rounds}
+        return min(last_rounds.items(), key=lambda entry: entry[1])
+
+    def objection(self, state: State) -> str:
+        """Why the run cannot resume from this state, in words; empty if all tables are whole up to it, and its own."""
+        shortest, last = self.last_whole_round
+        if state.round > last:
+            return f"is of round {state.round}, but {shortest} is whole up to round {last} only"
         if state.round and digest(state.models) != self.lines[state.round]["digest"]:
             return f"holds other models than {NAME} says of round {state.round}"
         return ""
@@ -107,3 +113,6 @@ def _link(previous: str, models_digest: str, content: str) -> str:
 
 def _hash(node: object) -> str:
     return hashlib.blake2b(json.dumps(node).encode(), digest_size=16).hexdigest()
+
+
+NO_LINES = _content(())

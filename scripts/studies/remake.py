@@ -98,13 +98,9 @@ def grid(node: Mapping[str, Any], cells: Mapping[str, JudgedCell]) -> Grid:
         if not known:
             raise KeyError(f"no cell of the table begins with {name}")
         seeds = sorted({len(line.results) for line in known})
-        texts = ["-" if line is None else _value(line) for line in own]
+        texts = ["-" if line is None else page.format_ours(line) for line in own]
         rows.append([name, *texts, "-".join(str(count) for count in seeds[:1] + seeds[1:][-1:]), estimate(known)])
     return Grid([node["of"], *node["columns"], "seeds", "still to run"], rows)
-
-
-def _value(line: JudgedCell) -> str:
-    return page.format_ours(line)
 
 
 def draws(nodes: Sequence[Mapping[str, int]]) -> Grid:

@@ -34,7 +34,7 @@ MOST_CLIENTS = 10**7  # a number beyond it is damage, and would fill the memory
 class Run:
     """The contents of a run folder; `config` is the flat resolved config, `raw_config` has interpolations.
 
-    Both are without the seed, and what follows from it has the same value in every run.
+    `config` is without the seed, and what follows from it has the same value in every run.
     """
 
     folder: Path
@@ -180,10 +180,12 @@ def _seed(saved: SavedConfig, folder: Path) -> int | None:
 def _comparable_keys(saved: SavedConfig) -> dict[str, Any]:
     """The flat config without the seed and the place of the data; what follows from these is left as it was written."""
     keys, moving = flatten_keys(saved.config), {"seed", "data_dir"}  # last words of keys
-    for _ in saved.references:  # as often as one may follow another
-        followers = {key: text for key, text in saved.references.items() if moving & {*re.findall(r"\w+", str(text))}}
-        moving |= {key.rpartition(".")[2] for key in followers}
-        keys |= followers
+    waiting = {key: {*re.findall(r"\w+", str(text))} for key, text in saved.references.items()}
+    while followers := [key for key, words in waiting.items() if not moving.isdisjoint(words)]:
+        moving = {key.rpartition(".")[2] for key in followers}
+        for key in followers:
+            keys[key] = saved.references[key]
+            del waiting[key]
     return {key: value for key, value in keys.items() if key not in ("seed", "data_dir")}
 
 
