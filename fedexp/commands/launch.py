@@ -121,7 +121,7 @@ def _single(composer: Composer, request: Request) -> None:
         return
     valid_run = validate_config(composer, config, request.overrides)
     if rank():
-        _follow(valid_run.config)
+        _follow(valid_run.config, valid_run.exp)
         return
     with _run_folder(config, valid_run):
         composer.run(request.config_name, partial(job, valid_run=valid_run), request.overrides)
@@ -137,12 +137,13 @@ def _run_folder(config: DictConfig, valid_run: ValidRun) -> Iterator[Path]:
         yield folder
 
 
-def _follow(config: dict[str, Any]) -> None:
+def _follow(config: dict[str, Any], exp: Any = None) -> None:
+    """Takes part in a run; `exp` is the experiment of the config where it was built already."""
     from fedexp.run.run import follow
 
     logs.silence()
     with exit_on_error(None):
-        follow(config)
+        follow(config, exp)
 
 
 def _show_config(composer: Composer, request: Request, arguments: Namespace) -> None:

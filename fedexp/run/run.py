@@ -81,9 +81,9 @@ def send(config: dict[str, Any], folder: Path) -> None:
     tracker.follow(folder, config, lambda: facts).close(None)
 
 
-def follow(config: dict[str, Any]) -> None:
+def follow(config: dict[str, Any], exp: Experiment | None = None) -> None:
     """What every torchrun process but the first does: takes part in the run, without a folder."""
-    _conduct(config, build_experiment(config), None)
+    _conduct(config, exp or build_experiment(config), None)
 
 
 def _conduct(config: dict[str, Any], exp: Experiment, folder: Path | None, watch: Watch | None = None) -> None:
