@@ -312,7 +312,7 @@ def test_the_shapes_used_last_are_kept():
         1,
         MAX_GRAPHS + 1,
     ):  # the second is the one that was not asked for the longest
-        captures.get(GraphShape(size, 1, float, 1, 1), partial(bucket, size))
+        captures.get(GraphShape(size, 1, True, 1, 1), partial(bucket, size))
     assert made == [*range(1, MAX_GRAPHS + 2)]
     assert [size for size, *_ in captures.graphs] == [*range(3, MAX_GRAPHS + 1), 1, MAX_GRAPHS + 1]
 

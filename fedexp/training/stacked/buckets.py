@@ -54,7 +54,7 @@ class Buckets:
             return self.make_bucket(task, positions), None
         steps_per_graph = 1 if self.recipe.privacy.example_clip is not None else choose_steps_per_graph(steps)
         max_steps = max(MIN_STEPS, round_up_size(round_up_to_multiple(steps, steps_per_graph)))
-        shape = GraphShape(len(rows), batch, type(task.lr), steps_per_graph, max_steps)
+        shape = GraphShape(len(rows), batch, task.lr is not None, steps_per_graph, max_steps)
         bucket, replay = self.graph_cache.get(shape, lambda: self._prepare_bucket(task, positions, shape))
         bucket.load(task, positions)
         assert bucket.step_schedule is not None

@@ -17,11 +17,11 @@ from fedexp.training.stacked.bucket import Bucket
 
 
 class GraphShape(NamedTuple):
-    """What a captured graph fits: tasks of these sizes, whose rate is a fixed number or a tensor."""
+    """What a captured graph fits: tasks of these sizes, whose rate moves or is the rule's own."""
 
     rows: int
     batch: int
-    rate: type  # NoneType where the rule's own rate is taken
+    moves_rate: bool
     steps_per_graph: int
     max_steps: int
 
