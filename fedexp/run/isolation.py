@@ -20,7 +20,7 @@ _REPLACED_SINGLETONS = (GlobalHydra, HydraConfig, VersionBase)
 @contextmanager
 def isolate_process() -> Iterator[None]:
     """Runs the block with a new Hydra and one computing thread, and restores the process's state at the end."""
-    with _own_hydra(), _one_thread(), _own_environment(), logs.restore_logging():
+    with _own_hydra(), _one_thread(), _own_kernels(), _own_environment(), logs.restore_logging():
         yield
 
 
@@ -45,6 +45,20 @@ def _one_thread() -> Iterator[None]:
             yield
     finally:
         torch.set_num_threads(threads)
+
+
+@contextmanager
+def _own_kernels() -> Iterator[None]:
+    """Restores which kernels PyTorch may choose, which a run on a GPU changes."""
+    cuda, cudnn, debug_mode = torch.backends.cuda.matmul, torch.backends.cudnn, torch.get_deterministic_debug_mode()
+    before = cuda.allow_tf32, cudnn.allow_tf32, cudnn.benchmark
+    filled: bool = torch.utils.deterministic.fill_uninitialized_memory  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        yield
+    finally:
+        cuda.allow_tf32, cudnn.allow_tf32, cudnn.benchmark = before
+        torch.set_deterministic_debug_mode(debug_mode)
+        torch.utils.deterministic.fill_uninitialized_memory = filled  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @contextmanager
