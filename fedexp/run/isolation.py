@@ -50,13 +50,15 @@ def _one_thread() -> Iterator[None]:
 @contextmanager
 def _own_kernels() -> Iterator[None]:
     """Restores which kernels PyTorch may choose, which a run on a GPU changes."""
-    cuda, cudnn, debug_mode = torch.backends.cuda.matmul, torch.backends.cudnn, torch.get_deterministic_debug_mode()
-    before = cuda.allow_tf32, cudnn.allow_tf32, cudnn.benchmark
+    debug_mode = torch.get_deterministic_debug_mode()
+    tf32 = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    benchmark = torch.backends.cudnn.benchmark
     filled: bool = torch.utils.deterministic.fill_uninitialized_memory  # pyright: ignore[reportAttributeAccessIssue]
     try:
         yield
     finally:
-        cuda.allow_tf32, cudnn.allow_tf32, cudnn.benchmark = before
+        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = tf32
+        torch.backends.cudnn.benchmark = benchmark
         torch.set_deterministic_debug_mode(debug_mode)
         torch.utils.deterministic.fill_uninitialized_memory = filled  # pyright: ignore[reportAttributeAccessIssue]
 

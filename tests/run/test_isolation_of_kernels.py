@@ -6,7 +6,7 @@ from fedexp.run.isolation import isolate_process
 from fedexp.training.client.precision import make_deterministic
 
 
-def _settings() -> list[bool | int]:
+def _settings() -> list[object]:
     matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
     filled = torch.utils.deterministic.fill_uninitialized_memory  # pyright: ignore[reportAttributeAccessIssue]
     return [
