@@ -27,7 +27,7 @@ def test_resume_continues_in_the_folder_and_its_log(monkeypatch, capsys):
 
 def test_other_ranks_follow_and_write_nothing(runs, monkeypatch):
     followed = []
-    monkeypatch.setattr(execution, "follow", followed.append)
+    monkeypatch.setattr(execution, "follow", lambda config, _: followed.append(config))
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert cli.main(["run", "seed=3"]) == 0
@@ -37,7 +37,7 @@ def test_other_ranks_follow_and_write_nothing(runs, monkeypatch):
 
 
 def test_other_ranks_leave_the_log_to_the_first(monkeypatch, caplog):
-    monkeypatch.setattr(execution, "follow", lambda _: logging.getLogger("fedexp").critical("told by rank 0 too"))
+    monkeypatch.setattr(execution, "follow", lambda *_: logging.getLogger("fedexp").critical("told by rank 0 too"))
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert cli.main(["run"]) == 0
