@@ -15,9 +15,9 @@ from fedexp.core.values import Layout, Weights
 from fedexp.parts.loss.contract import Loss
 from fedexp.process.device_clock import synchronized_time
 from fedexp.scoring.metrics import MetricSet
-from fedexp.scoring.pooling import with_fast_pooling
 from fedexp.training.client.examples import Examples
 from fedexp.training.client.parameter_views import view_parameters
+from fedexp.training.layers.inference_pass import inference_pass
 from fedexp.training.workers.pool import EVALUATION, LOSSES, Work
 
 
@@ -58,7 +58,7 @@ class Scorer:
         self, network: nn.Module, layout: Layout, chunk: int, device: torch.device, loss: Loss, metric_set: MetricSet
     ) -> None:
         self.network = network.eval()
-        self.forward = with_fast_pooling(network)
+        self.forward = inference_pass(network)
         self.chunk, self.loss, self.metric_set = chunk, loss, metric_set
         self.layout, self.row = layout, torch.zeros(layout.size, device=device)
         view_parameters(network, layout, self.row)

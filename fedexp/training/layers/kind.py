@@ -31,6 +31,8 @@ class Activations:
         return self.x.repeat(1, rows, *[1] * (self.x.dim() - 2)) if self.form == "shared" else self.x
 
 
+ManualBuilder = Callable[[Any, ManualContext], LayerPass]  # of the pass of one row, from a layer
+Inference = Callable[[torch.Tensor], torch.Tensor]  # [B, *shape] to [B, *output shape]
 Evaluator = Callable[[Any, Entries, Activations, int], Activations]  # entries [G, *shape], and G
 
 
@@ -46,6 +48,7 @@ class LayerKind:
     Args:
         types: the layers, exactly these: a subclass may do anything.
         manual: builds the pass of one row for a layer.
+        manual_with_next: chooses what builds the pass of one row for a layer together with the next one, if it gains.
         batched: builds the pass of several rows.
         supports: whether the passes do what a layer does with its settings, for examples of a shape.
         output_shape: the shape of an example's output, given that of its input.
@@ -53,6 +56,7 @@ class LayerKind:
             pass; the second argument is the shape of the images that a layer before it flattened, else None.
         scratch_floats: what an example takes beside its values in the batched forward and backward pass.
         evaluator: the function that evaluates such a layer of several models side by side, if there is one.
+        inference: chooses what computes a layer without gradients, given the layer behind it, if not the layer itself.
         gradient_rule: the function that computes its per-example gradients, if there is one.
         in_bfloat16: whether autocast has it compute in bfloat16.
         flattens: whether it flattens images.
@@ -61,13 +65,15 @@ class LayerKind:
     """
 
     types: tuple[type[nn.Module], ...]
-    manual: Callable[[Any, ManualContext], LayerPass]
+    manual: ManualBuilder
     batched: Callable[["PlannedLayer", BatchedContext], LayerPass]
+    manual_with_next: Callable[["PlannedLayer", "PlannedLayer"], ManualBuilder | None] = lambda _layer, _next: None
     supports: Callable[[Any, Shape], bool] = lambda _layer, _shape: True
     output_shape: Callable[[Any, Shape], Shape] = lambda _layer, shape: shape
     entry_lines: Callable[[Entries, Shape | None], torch.Tensor] | None = None
     scratch_floats: Callable[[Any, Shape], tuple[int, int]] = lambda _layer, _shape: (0, 0)
     evaluator: Callable[[Any], Evaluator | None] = lambda _layer: None
+    inference: Callable[[Any, nn.Module | None], Inference | None] = lambda _layer, _next: None
     gradient_rule: Callable[[Any], GradientRule | None] = lambda _layer: None
     in_bfloat16: bool = False
     flattens: bool = False

@@ -4,7 +4,8 @@ The gradient goes straight into a flat row. Everything else is left to autograd:
 known layers, and subclasses of them, which may do anything.
 """
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import nn
@@ -12,7 +13,7 @@ from torch import nn
 from fedexp.training.client.keyed_random import KeyedRandom
 from fedexp.training.client.precision import computes_in_bf16
 from fedexp.training.layers.bfloat16 import ManualBfloat16, ToFloat32
-from fedexp.training.layers.kind import Shape
+from fedexp.training.layers.kind import ManualBuilder, PlannedLayer, Shape
 from fedexp.training.layers.layer_pass import LayerPass, ManualContext
 from fedexp.training.layers.registry import plan_chain
 
@@ -52,15 +53,25 @@ def manual_pass(
     bf16 = computes_in_bf16(network)
     layers: list[LayerPass] = []
     first: int | None = None
-    for planned in plan_chain(network, shape, in_training=True) or ():
+    for planned, make in _builders(plan_chain(network, shape, in_training=True) or []):
         entry_grads = {name: grads[planned.full_name(name)] for name, _ in planned.layer.named_parameters()}
         can_overwrite_input = bool(layers) and layers[-1].can_overwrite_output
         context = ManualContext(entry_grads, first is not None, can_overwrite_input, keyed_random)
         first = len(layers) if entry_grads and first is None else first
-        make = planned.kind.manual
         layers.append(
             ManualBfloat16(planned.layer, context, make)
             if bf16 and planned.kind.in_bfloat16
             else make(planned.layer, context)
         )
     return None if first is None else ManualPass([*layers, *([ToFloat32()] if bf16 else [])], first)
+
+
+def _builders(plan: list[PlannedLayer]) -> Iterator[tuple[PlannedLayer, ManualBuilder]]:
+    """Yields each layer and what builds its pass; one that has a pass together with its predecessor is left out."""
+    rest = deque(plan)
+    while rest:
+        planned = rest.popleft()
+        with_next = planned.kind.manual_with_next(planned, rest[0]) if rest else None
+        if with_next is not None:
+            rest.popleft()
+        yield planned, with_next or planned.kind.manual

@@ -49,7 +49,7 @@ def plan_chain(network: nn.Module, shape: Shape, *, in_training: bool = False) -
     left to whoever asks.
     """
     chain, plan = list(_expand(layer_chain(network, allow_bf16=in_training) or [])), []
-    for name, layer in _least_work(chain) if in_training else chain:
+    for name, layer in least_work(chain) if in_training else chain:
         kind = kind_of(layer)
         if kind is None or not kind.supports(layer, shape):
             return None
@@ -68,7 +68,7 @@ def _expand(chain: Iterable[NamedLayer]) -> Iterator[NamedLayer]:
             yield from _expand(flatten_sequential(full_name(name, part_name), part))
 
 
-def _least_work(layers: list[NamedLayer]) -> list[NamedLayer]:
+def least_work(layers: list[NamedLayer]) -> list[NamedLayer]:
     """Moves each layer of the chain, in place, before the one that it follows and commutes with; returns the chain."""
     for position in range(1, len(layers)):
         before, kind = layers[position - 1], kind_of(layers[position][1])

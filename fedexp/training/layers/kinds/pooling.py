@@ -82,6 +82,7 @@ KINDS = (
         batched=lambda planned, _: BatchedPool(planned.layer),
         supports=lambda pool, shape: not pool.return_indices and len(shape) == (2 if type(pool) is nn.MaxPool1d else 3),
         output_shape=lambda pool, shape: (shape[0], *pool(torch.empty(1, *shape[1:])).shape[1:]),
+        inference=lambda pool, _: max_pool_2x2 if is_2x2_pool(pool) else None,
         evaluator=lambda pool: evaluate_2x2_pool if is_2x2_pool(pool) else evaluate_as_is,
         commutes_with=(nn.ReLU,),  # gradients included; ReLU then has a fraction of the work
     ),

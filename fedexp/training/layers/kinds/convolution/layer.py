@@ -5,13 +5,12 @@ from torch import nn
 from torch.nn import functional as F
 
 from fedexp.training.layers.example_gradients import LayerGradients, MaterialisedGradients
-from fedexp.training.layers.kind import Activations, Entries, Evaluator, LayerKind, Shape
+from fedexp.training.layers.kind import Activations, Entries, Evaluator, Inference, LayerKind, Shape
 from fedexp.training.layers.kinds.convolution.batched import build_batched_convolution
+from fedexp.training.layers.kinds.convolution.manual import Convolution, ManualConvolution, build_with_pool
+from fedexp.training.layers.kinds.convolution.pixel_pairs import PixelPairs, is_narrow
 from fedexp.training.layers.kinds.convolution.spec import ConvolutionSpec
-from fedexp.training.layers.layer_pass import LayerPass, ManualContext
-
-aten = torch.ops.aten
-Convolution = nn.Conv1d | nn.Conv2d
+from fedexp.training.layers.kinds.pooling import is_2x2_pool
 
 
 def output_shape(layer: Convolution, shape: Shape) -> Shape:
@@ -30,32 +29,6 @@ def pads_with_zeros(layer: Convolution) -> bool:
     return layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
 
 
-class ManualConvolution(LayerPass):
-    """A convolution of `[B, C, H, W]` or `[B, C, W]`."""
-
-    def __init__(self, layer: Convolution, context: ManualContext) -> None:
-        self.weight, self.bias = layer.weight.detach(), None if layer.bias is None else layer.bias.detach()
-        self.weight_grad, self.bias_grad = context.grads["weight"], context.grads.get("bias")
-        assert not isinstance(layer.padding, str)
-        output_padding = [0] * len(layer.kernel_size)
-        self.settings = (layer.stride, layer.padding, layer.dilation, False, output_padding, layer.groups)
-        self.output_mask = [context.needs_input_grad, True, self.bias is not None]
-        self.bias_sizes = None if self.bias is None else [len(self.bias)]
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.x = x
-        return torch.convolution(x, self.weight, self.bias, *self.settings)
-
-    def backward(self, grad: torch.Tensor) -> torch.Tensor:
-        grad_input, weight, bias = aten.convolution_backward.default(
-            grad, self.x, self.weight, self.bias_sizes, *self.settings, self.output_mask
-        )
-        self.weight_grad.copy_(weight)
-        if self.bias_grad is not None:
-            self.bias_grad.copy_(bias)
-        return grad if grad_input is None else grad_input
-
-
 def convolution_evaluator(layer: Convolution) -> Evaluator | None:
     """Returns the evaluator of a convolution with a bias and without strides, dilation and groups; None for others."""
     is_plain = {*layer.stride, *layer.dilation, layer.groups} == {1} and layer.bias is not None
@@ -71,6 +44,23 @@ def evaluate_convolution(layer: Convolution, entries: Entries, flow: Activations
         return Activations(F.conv1d(flow.x, weight, bias, padding=layer.padding, groups=groups), "channels")
     weight = weight.contiguous(memory_format=torch.channels_last)
     return Activations(F.conv2d(flow.x, weight, bias, padding=layer.padding, groups=groups), "channels")
+
+
+def convolution_inference(layer: Convolution, behind: nn.Module | None) -> Inference | None:
+    """Returns what convolves `x [B, C, H, W]` by pairs of pixels, where a narrow convolution is pooled; None else."""
+    if not (isinstance(layer, nn.Conv2d) and behind is not None and is_2x2_pool(behind) and pads_with_zeros(layer)):
+        return None
+    if not is_narrow(ConvolutionSpec.of(layer, (layer.in_channels, 1, 1))):
+        return None
+    assert not isinstance(layer.padding, str)
+    padding = layer.padding
+
+    def convolve(x: torch.Tensor) -> torch.Tensor:
+        if x.device.type != "cpu" or x.dim() != 4:
+            return layer(x)
+        return PixelPairs(layer.weight, layer.bias).convolve(x, padding)
+
+    return convolve
 
 
 def convolution_gradients(layer: Convolution, inputs: torch.Tensor, errors: torch.Tensor) -> LayerGradients:
@@ -93,12 +83,14 @@ KINDS = (
     LayerKind(
         types=(nn.Conv1d, nn.Conv2d),
         manual=ManualConvolution,
+        manual_with_next=build_with_pool,
         batched=build_batched_convolution,
         supports=lambda layer, shape: pads_with_zeros(layer) and len(shape) == len(layer.kernel_size) + 1,
         output_shape=output_shape,
         entry_lines=kernel_lines,
         scratch_floats=lambda layer, shape: ConvolutionSpec.of(layer, shape).scratch_floats,
         evaluator=convolution_evaluator,
+        inference=convolution_inference,
         gradient_rule=lambda layer: convolution_gradients if layer.groups == 1 and pads_with_zeros(layer) else None,
         in_bfloat16=True,
     ),
