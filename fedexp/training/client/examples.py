@@ -64,17 +64,24 @@ class Examples:
 
         Tokens are int64.
         """
-        batch = self.x[index]
+        batch = self._take(index)
         if not self.is_normalised:
             batch = self._normalise(batch)
         return batch.movedim(-1, -3) if self.images else batch
 
     def channels_last(self, index: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """As `inputs`, but with the channels of images last, `[..., B, H, W, C]`; written to `out` if given."""
-        batch = self.x[index]
+        batch = self._take(index)
         if not self.is_normalised:
             return torch.add(batch * self.factor, self.offset, out=out)
         return batch if out is None else out.copy_(batch)
+
+    def _take(self, index: torch.Tensor | slice) -> torch.Tensor:
+        if isinstance(index, slice):
+            return self.x[index]
+        if index.dim() > 1:
+            return self._take(index.flatten()).unflatten(0, index.shape)
+        return self.x.index_select(0, index)  # up to 20 times as fast as x[index]
 
     def _normalise(self, batch: torch.Tensor) -> torch.Tensor:
         return batch.float().mul(self.factor).add_(self.offset)  # a slice of floats is a view: never in place

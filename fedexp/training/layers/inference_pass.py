@@ -1,7 +1,7 @@
 """Forward passes without gradients, in eval mode: the same bits as the network's, with less work."""
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import zip_longest
 
 import torch
 from torch import nn
@@ -16,7 +16,7 @@ def inference_pass(network: nn.Module) -> Callable[[torch.Tensor], torch.Tensor]
     if chain is None:
         return network
     layers = [layer for _, layer in least_work(chain)]
-    steps = [_inference(layer, behind) for layer, behind in pairwise([*layers, None])]
+    steps = [_inference(layer, behind) for layer, behind in zip_longest(layers, layers[1:])]
 
     def forward(x: torch.Tensor) -> torch.Tensor:
         for step in steps:

@@ -221,6 +221,6 @@ class LoopTrainer:
         for first in range(0, batches.steps, batches.epoch):
             epoch_bounds = bounds[first : first + batches.epoch + 1]
             index, sizes = order[epoch_bounds[0] : epoch_bounds[-1]], np.diff(epoch_bounds).tolist()
-            x, y = pixels[index], labels[index]
+            x, y = pixels.index_select(0, index), labels[index]
             x = x.movedim(-1, -3) if examples.images else x
             yield from zip(x.split(sizes), y.split(sizes), strict=True)

@@ -75,9 +75,10 @@ class PooledConvolution(LayerPass):
     def __init__(self, layer: Convolution, pool: PlannedLayer, spec: ConvolutionSpec, context: ManualContext) -> None:
         self.bias_grad = context.grads.get("bias")
         context = replace(context, grads={"weight": context.grads["weight"]})
-        by_pairs = is_narrow(spec) and is_2x2_pool(pool.layer)
         self.convolution = (
-            NarrowConvolution(layer, spec, context) if by_pairs else ManualConvolution(layer, context)
+            NarrowConvolution(layer, spec, context)
+            if isinstance(layer, nn.Conv2d) and is_narrow(spec) and is_2x2_pool(pool.layer)
+            else ManualConvolution(layer, context)
         )
         self.pool = ManualPool(pool.layer)
 

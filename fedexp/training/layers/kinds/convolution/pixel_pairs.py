@@ -11,7 +11,7 @@ Legend: B batch, H x W pixels, C input and O output channels.
 
 import torch
 
-from fedexp.training.layers.kinds.convolution.spec import ConvolutionSpec, Pair
+from fedexp.training.layers.kinds.convolution.spec import ConvolutionSpec
 
 aten = torch.ops.aten
 MAX_OUTPUTS = 8  # wider ones gain nothing
@@ -34,7 +34,7 @@ class PixelPairs:
         self.both_weights = _both_copies(self.pair_weight)
         self.both_biases = None if bias is None else bias.new_zeros((2, outputs))
 
-    def convolve(self, x: torch.Tensor, padding: Pair) -> torch.Tensor:
+    def convolve(self, x: torch.Tensor, padding: tuple[int, ...]) -> torch.Tensor:
         """Convolves `x [B, C, H, W]`: `[B, O, H, W]`, channels last, without the last column if W is odd."""
         self.both_weights.copy_(self.weight)
         bias = None
@@ -47,16 +47,18 @@ class PixelPairs:
             (batch, channels // 2, height, 2 * width), _channels_last_stride(channels // 2, height, 2 * width)
         )
 
-    def weight_grad(self, x: torch.Tensor, grad: torch.Tensor, padding: Pair) -> torch.Tensor:
+    def weight_grad(self, x: torch.Tensor, grad: torch.Tensor, padding: tuple[int, ...]) -> torch.Tensor:
         """Returns the gradient of the weights, given `x` and the gradient at what `convolve` returned."""
         pairs = self._differentiate(x, grad, padding, [False, True, False])[1]
         return _both_copies(pairs.contiguous()).sum(0)
 
-    def input_grad(self, x: torch.Tensor, grad: torch.Tensor, padding: Pair) -> torch.Tensor:
+    def input_grad(self, x: torch.Tensor, grad: torch.Tensor, padding: tuple[int, ...]) -> torch.Tensor:
         """Returns the gradient at `x`, as `weight_grad` that of the weights."""
         return self._differentiate(x, grad, padding, [True, False, False])[0]
 
-    def _differentiate(self, x: torch.Tensor, grad: torch.Tensor, padding: Pair, mask: list[bool]) -> list[torch.Tensor]:
+    def _differentiate(
+        self, x: torch.Tensor, grad: torch.Tensor, padding: tuple[int, ...], mask: list[bool]
+    ) -> list[torch.Tensor]:
         batch, outputs, height, width = grad.shape
         pairs = channels_last(grad).as_strided(
             (batch, 2 * outputs, height, width // 2), _channels_last_stride(2 * outputs, height, width // 2)
