@@ -137,8 +137,8 @@ def refuse(exp: Experiment) -> None:
     refuse_numbers(exp, clients)
     if exp.stop.needs_test and not exp.evaluation.test:
         raise ConfigError(
-            f"stop={option(exp.stop)} counts rounds by test data, but evaluation.test=false; use evaluation.test=true, or "
-            "stop=target, which looks at validation data"
+            f"stop={option(exp.stop)} counts rounds by test data, but evaluation.test=false; use evaluation.test=true, "
+            "or stop=target, which looks at validation data"
         )
     exp.clustering.refuse(clients)
     exp.fleet.refuse(clients)
