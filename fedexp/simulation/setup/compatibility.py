@@ -225,6 +225,8 @@ def refuse_targets(exp: Experiment, facts: Facts) -> None:
     demands = [(f"{role}={option(part)}", f"use another {role}") for role, part in needing]
     if exp.evaluation.local_models:
         demands.append(("evaluation.local_models=true", "leave it out"))
+    if exp.local.order == "by_class":
+        demands.append(("local.order=by_class", "use local.order=file"))
     for subject, cure in demands:
         raise ConfigError(
             f"{subject} needs targets that are classes, but those of {describe_choice('dataset', exp.dataset)} are "
