@@ -124,7 +124,7 @@ def draw_all(
     return tuple(batches)
 
 
-def _draw(  # noqa: PLR0913
+def _draw(
     rule: LocalRule,
     cut: BatchCut,
     examples: int,
