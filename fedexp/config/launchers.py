@@ -25,7 +25,7 @@ LAUNCHERS: dict[str, dict[str, Any]] = {
         "parallel": 256,
         **_SUBMITIT,
     },
-    "ray": {"_target_": "fedexp.sweep.launchers.ray.Ray", "address": None, "cpus": 1, "gpus": 0, "jobs": None},
+    "ray": {"_target_": "fedexp.sweep.launchers.ray.Ray", "address": None, "cpus": 1, "gpus": None, "jobs": None},
 }
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from torch import nn
 
-from fedexp.core.errors import ConfigError
+from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.part import describe_choice
 from fedexp.core.user_code import refuse_changed_settings, refuse_errors
 from fedexp.parts.dataset.contract import Facts
@@ -17,7 +17,7 @@ from fedexp.process.user_code_errors import arose_in_part
 def refuse_network_errors(model: Model) -> Iterator[None]:
     """Turns whatever is raised inside, but by a part such as the loss, into a ConfigError about the network."""
     message = f"{describe_choice('model', model)}: network must be a module that can be read, moved and trained, but"
-    with refuse_errors(f"{message} that raised", unless=arose_in_part, with_line=True):
+    with refuse_errors(f"{message} that raised", allowed=(RunError,), unless=arose_in_part, with_line=True):
         yield
 
 

@@ -18,13 +18,14 @@ class Workload(Part):
     """A number of epochs, or a number of steps.
 
     Part of an epoch takes that part of its steps, rounded up. Epochs as [low, high] are drawn by every client in every
-    round, each whole number from low to high being as likely as the others.
+    round, each whole number from low to high being as likely as the others. The order of a client's examples is drawn
+    anew for each epoch, or always that of the data's file, as a whole or class by class.
     """
 
     epochs: Epochs | None = 1
     steps: PositiveInt | None = None
     batch_size: PositiveInt | Literal["full"] = 20
-    shuffle: bool = True
+    order: Literal["shuffled", "file", "by_class"] = "shuffled"
     drop_last: bool = False
 
     def check(self) -> None:

@@ -155,8 +155,8 @@ def expected_rounds(
 
 
 def rounds_limit(exp: Experiment) -> str:
-    """Says "at most" if the stop rule looks at validation data, and may thus end the run earlier."""
-    return "at most" if exp.stop.needs_validation else ""
+    """Says "at most" if the stop rule judges how good the models are, and may thus end the run earlier."""
+    return "at most" if exp.stop.looks_at_scores else ""
 
 
 def estimate_run(exp: Experiment, world: World, result: ProbeResult) -> RunEstimate | None:

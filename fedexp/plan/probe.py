@@ -93,7 +93,7 @@ def probe(
         if result.tried_rounds:
             _measure_files(folder, result)
     result.partial_stages = budget.partial_stages
-    if result.partial_stages and exp.stop.needs_validation:
+    if result.partial_stages and exp.stop.looks_at_scores:
         result.reason = None  # the rule looked at models that were not trained whole
     return result
 

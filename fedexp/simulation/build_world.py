@@ -146,7 +146,8 @@ def assemble_world(  # noqa: PLR0913
         poisoned_split.split,
     )
     clients_recipe = Recipe(exp.loss, exp.local, exp.privacy, len(data.class_names))
-    spec = TrainerSpec(network, layout, ready.train, clients_recipe, exp.engine.memory_mb)
+    participants = min(exp.scenario.participants, split.partition.clients)
+    spec = TrainerSpec(network, layout, ready.train, clients_recipe, exp.engine.stack_memory_mb(), participants)
     floats, best = choose_engine(exp, spec, ready.test, split.partition.clients)
     choice = pool.broadcast(best).keep_recorded(choice)
     return World(

@@ -55,7 +55,8 @@ class ClientQueries:
         rule = exp.local if epochs is None else replace(exp.local, epochs=epochs, steps=None)
         later_ctx: Context = replace(cast(Any, self._ctx), round=number)
         rules = [rule.with_drawn_epochs(client, later_ctx.rng) for client in owner.tolist()]
-        batches = draw_all(rules, plan.sizes, streams(exp.seed, number, "fine_tune", owner=owner))
+        draws = streams(exp.seed, number, "fine_tune", owner=owner)
+        batches = draw_all(rules, plan.shards, self._world.labels, draws)
         task = make_task(exp, row.expand(len(owner), -1), plan, batches, {}, later_ctx)
         rows = run_task(self._world, task, 2, self._world.trainer.run, FINE_TUNING)[:, : len(row)]
         private_columns = torch.from_numpy(self._ctx.traffic.private_columns).to(rows.device)

@@ -85,14 +85,20 @@ def reason_to_stop(state: State) -> str | None:
 
 
 def apply_stop_rule(exp: Experiment, world: World, state: State, row: Row) -> tuple[State, Row]:
-    """Evaluates on the validation data if asked for, and applies the stop rule."""
-    validates = exp.evaluation.validation and (state.round % exp.evaluation.every == 0 or state.round == exp.rounds)
+    """Evaluates on the data that the stop rule looks at or that is asked for, and applies the rule."""
+    is_due = state.round % exp.evaluation.every == 0 or state.round == exp.rounds
+    validates = exp.evaluation.validation and is_due
     if exp.stop.needs_validation or validates:
         assert world.validation is not None
         measured = world.score(state.models[0], world.validation)
         row = row | measured.columns("validation") | {"evaluate_s": measured.seconds}
     elif exp.evaluation.validation:
         row = row | world.scorer.metric_set.blank("validation")
+    if exp.stop.needs_test and not is_due:
+        return state, row | world.scorer.metric_set.blank("test") | {"host_s": state.host_s}
+    if exp.stop.needs_test:
+        measured = world.score(state.models[0], world.test)
+        row = row | measured.columns("test") | {"evaluate_s": row.get("evaluate_s", 0.0) + measured.seconds}
     reason, memory = check_call(exp, "stop", exp.stop.judge, row, state.memory.get("stop", {}))
     stop_columns = {f"stop.{name}": value for name, value in memory.get("columns", {}).items()}
     state = state.after(memory={**state.memory, "stop": {**memory, "reason": reason}})
@@ -108,14 +114,14 @@ def evaluate_later(
         test_cells = world.scorer.metric_set.blank("test") if exp.evaluation.test else {}
         measure_cells, rowless = measurements.blank(exp, world), sent.without_rows()
         return lambda: (state, row | test_cells | measure_cells, rowless)
-    pending = world.score_later(state.models[0], world.test)
+    pending = None if exp.stop.needs_test else world.score_later(state.models[0], world.test)
     pending_measures = measurements.begin(exp, world, before, state, sent)
     rowless = sent.without_rows()
 
     def finish() -> tuple[State, Row, Uploads]:
-        scores, measured = pending.result(), [result() for result in pending_measures]
-        seconds = scores.seconds + sum(spent for _, spent in measured) + row.get("evaluate_s", 0.0)
-        test_columns = scores.columns("test") | {"evaluate_s": seconds}
+        scores, measured = pending and pending.result(), [result() for result in pending_measures]
+        seconds = (scores.seconds if scores else 0.0) + sum(spent for _, spent in measured) + row.get("evaluate_s", 0.0)
+        test_columns = (scores.columns("test") if scores else {}) | {"evaluate_s": seconds}
         return (
             state,
             row | test_columns | {name: cell for columns, _ in measured for name, cell in columns.items()},

@@ -41,7 +41,7 @@ def train(
     """Trains jobs of one round, each on its own batches; returns the messages and the updated memories."""
     rules = [exp.local.with_drawn_epochs(owner, ctx.rng) for owner in jobs.owner.tolist()]
     draws = streams(exp.seed, ctx.round, "batches", owner=jobs.owner)
-    batches = draw_all(rules, jobs.sizes, draws, exp.privacy.sampling)
+    batches = draw_all(rules, jobs.shards, world.labels, draws, exp.privacy.sampling)
     task = make_task(exp, jobs.received, jobs, batches, mem.get("local", {}), ctx)
     rows, slot, losses = split_output(train_task(world, task), world.layout, exp.evaluation.loss_columns)
     steps = np.array([client_batches.steps for client_batches in batches], np.int64)

@@ -30,7 +30,7 @@ def test_names_are_those_of_the_config(written: dict[str, Any], recorded: dict[s
 
 
 def test_of_two_options_with_one_class_the_values_tell():
-    step = {"_target_": "fedexp.parts.local.sgd.SGD", "epochs": 1, "batch_size": "full", "shuffle": False, "lr": 0.5}
+    step = {"_target_": "fedexp.parts.local.sgd.SGD", "epochs": 1, "batch_size": "full", "order": "file", "lr": 0.5}
     assert option_names({"local": step}, {"local": "sgd"}) == {"local": "full_batch_step"}
     epochs = {"_target_": "fedexp.parts.local.sgd.SGD", "epochs": "${scenario.local_epochs}", "batch_size": 20}
     assert option_names({"local": epochs}, {"local": "full_batch_step"}) == {"local": "sgd"}

@@ -199,7 +199,7 @@ def test_in_bfloat16_the_written_out_passes_train_as_autocast_does_on_a_cpu(name
     assert trainer.plan is not None
     assert trainer.plan.bf16
     # without AVX-512, PyTorch's products of bfloat16 round their sums where the order of the factors has it
-    limit = 1e-3 if "AVX512" in torch.backends.cpu.get_cpu_capability() else 2e-2
+    limit = 5e-3 if "AVX512" in torch.backends.cpu.get_cpu_capability() else 2e-2
     assert (ends[0] - ends[1]).norm() < limit * ends[0].norm()
 
 
@@ -306,7 +306,7 @@ def test_the_shapes_used_last_are_kept():
     def bucket(size: int) -> Any:
         made.append(size)
 
-    captures = stacked.CudaGraphCache(lambda _: None)
+    captures = stacked.CudaGraphCache(lambda _: None, lambda _: 0.0, 1.0)
     for size in (
         *range(1, MAX_GRAPHS + 1),
         1,
@@ -315,6 +315,15 @@ def test_the_shapes_used_last_are_kept():
         captures.get(GraphShape(size, 1, True, 1, 1), partial(bucket, size))
     assert made == [*range(1, MAX_GRAPHS + 2)]
     assert [size for size, *_ in captures.graphs] == [*range(3, MAX_GRAPHS + 1), 1, MAX_GRAPHS + 1]
+
+
+def test_the_shapes_that_are_kept_fit_in_the_memory():
+    captures = stacked.CudaGraphCache(lambda _: None, lambda shape: shape.rows, 10.0)
+    for size in (4, 3, 2, 5, 20, 1):
+        captures.get(GraphShape(size, 1, True, 1, 1), lambda: None)  # type: ignore[arg-type]
+    assert [size for size, *_ in captures.graphs] == [1]
+    captures.get(GraphShape(9, 1, True, 1, 1), lambda: None)  # type: ignore[arg-type]
+    assert [size for size, *_ in captures.graphs] == [1, 9]
 
 
 def test_verify_and_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):

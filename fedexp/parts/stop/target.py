@@ -1,4 +1,4 @@
-"""Ends a run when the main metric on the server's validation data reaches a target. Test data is not used."""
+"""Ends a run when the main metric reaches a target, on the server's validation data (or on test data, to count)."""
 
 from typing import Annotated
 
@@ -12,6 +12,7 @@ class Target(Stop):
 
     value: Annotated[float, Range()] | None = None
 
+    data = "validation"  # by which it is judged
     needs_validation = True
 
     def refuse(self, metric: str) -> None:
@@ -26,8 +27,8 @@ class Target(Stop):
         return DEFAULT_GOAL if self.value is None else self.value
 
     def judge(self, row: Columns, memory: Memory) -> tuple[str | None, Memory]:
-        metric = main_metric(row, "validation")
-        value = row[f"validation_{metric}"]
+        metric = main_metric(row, self.data)
+        value = row[f"{self.data}_{metric}"]
         assert value is not None
         done = value >= self.goal if HIGHER_IS_BETTER[metric] else value <= self.goal
-        return (f"validation {metric} {value:.4f} reached {self.goal:g}" if done else None), memory
+        return (f"{self.data} {metric} {value:.4f} reached {self.goal:g}" if done else None), memory

@@ -135,6 +135,11 @@ def refuse(exp: Experiment) -> None:
             raise ConfigError(row.sentence(exp))
     clients = training_clients(exp)
     refuse_numbers(exp, clients)
+    if exp.stop.needs_test and not exp.evaluation.test:
+        raise ConfigError(
+            f"stop={option(exp.stop)} counts rounds by test data, but evaluation.test=false; use evaluation.test=true, "
+            "or stop=target, which looks at validation data"
+        )
     exp.clustering.refuse(clients)
     exp.fleet.refuse(clients)
     exp.engine.refuse()
@@ -220,6 +225,8 @@ def refuse_targets(exp: Experiment, facts: Facts) -> None:
     demands = [(f"{role}={option(part)}", f"use another {role}") for role, part in needing]
     if exp.evaluation.local_models:
         demands.append(("evaluation.local_models=true", "leave it out"))
+    if exp.local.order == "by_class":
+        demands.append(("local.order=by_class", "use local.order=file"))
     for subject, cure in demands:
         raise ConfigError(
             f"{subject} needs targets that are classes, but those of {describe_choice('dataset', exp.dataset)} are "

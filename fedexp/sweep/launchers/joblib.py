@@ -7,13 +7,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
+
 from fedexp.core.part import Range
 from fedexp.core.signals import die_with
-from fedexp.sweep.launchers.contract import Ends, Launcher, RunPoint, after_death
+from fedexp.sweep.launchers.contract import Ends, Launcher, PointEnd, RunPoint, after_death
 
 
 class Joblib(Launcher):
-    """Runs `jobs` points at once, each in its own process."""
+    """Runs `jobs` points at once, each in its own process; where there are several GPUs, spread over them."""
 
     jobs: Annotated[int, Range(1)]
 
@@ -38,12 +40,22 @@ class Joblib(Launcher):
     def _parallel(self, folders: Iterator[Path], run_point: RunPoint, running: list[Path]) -> Any:
         from joblib import delayed
 
+        gpus, gpu_of = torch.cuda.device_count(), dict[Path, int]()
+
         def tasks() -> Iterator[Any]:
             for folder in folders:
+                in_use = Counter(gpu_of[other] for other in running)
+                gpu_of[folder] = min(range(max(1, gpus)), key=lambda gpu: in_use[gpu])
                 running.append(folder)
-                yield delayed(run_point)(folder)
+                yield delayed(run_on_gpu)(run_point, folder, gpu_of[folder])
 
         return parallel(self.jobs, pre_dispatch="n_jobs", return_as="generator_unordered")(tasks())
+
+
+def run_on_gpu(run_point: RunPoint, folder: Path, gpu: int) -> PointEnd:
+    """Runs a point in this process of joblib's, on the GPU of this number if it runs on one."""
+    os.environ["LOCAL_RANK"] = str(gpu)
+    return run_point(folder)
 
 
 def parallel(jobs: int, **options: Any) -> Any:

@@ -12,11 +12,14 @@ from fedexp.sweep.launchers.contract import Ends, Launcher, PointEnd, RunPoint, 
 
 
 class Ray(Launcher):
-    """Gives each point `cpus` and `gpus` of the cluster at `address`, or of one that is started here for the sweep."""
+    """Gives each point `cpus` and `gpus` of the cluster at `address`, or of one that is started here for the sweep.
+
+    Without `gpus` a point gets a whole one where the cluster has any.
+    """
 
     address: str | None = None
     cpus: Annotated[float, Range(0)] = 1.0
-    gpus: Annotated[float, Range(0)] = 0.0
+    gpus: Annotated[float, Range(0)] | None = None
     jobs: Annotated[int, Range(1)] | None = None
 
     def refuse(self) -> None:
@@ -25,7 +28,8 @@ class Ray(Launcher):
     def launch(self, todo: Iterator[Path], run_point: RunPoint) -> Ends:
         """A point whose process dies is taken up once more by Ray itself."""
         ray = self._start()
-        remote = ray.remote(num_cpus=self.cpus, num_gpus=self.gpus, max_retries=1)(run_point_task)
+        gpus = min(1.0, ray.cluster_resources().get("GPU", 0.0)) if self.gpus is None else self.gpus
+        remote = ray.remote(num_cpus=self.cpus, num_gpus=gpus, max_retries=1)(run_point_task)
         running: dict[Any, Path] = {}
         try:
             for folder in todo:

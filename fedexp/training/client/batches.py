@@ -84,39 +84,65 @@ def smallest_batch(rule: LocalRule, sizes: np.ndarray, sampling: Sampling) -> in
     return min(smallest, default=0)
 
 
-def draw_batches(rule: LocalRule, examples: int, rng: np.random.Generator, sampling: Sampling = "rule") -> Batches:
-    """Cuts a client's examples into batches, epoch after epoch, reshuffled each time if the rule shuffles.
+def draw_batches(
+    rule: LocalRule,
+    examples: int,
+    rng: np.random.Generator,
+    sampling: Sampling = "rule",
+    classes: np.ndarray | None = None,
+) -> Batches:
+    """Cuts a client's examples into batches, epoch after epoch, in the rule's order.
 
     An epoch has ceil(n / B) steps, or floor with `drop_last`; a client with fewer than B examples then takes none.
     Private training draws them in another way. `shuffled` always shuffles and drops the last batch. With `poisson`
     every example is in each batch with probability B / n, independently, so batches differ in size and may be empty.
+    A rule that goes class by class needs the examples' `classes [n]`.
     """
-    return _draw(rule, BatchCut.of(rule, examples, sampling), examples, rng, sampling)
+    return _draw(rule, BatchCut.of(rule, examples, sampling), examples, rng, sampling, classes)
 
 
 def draw_all(
-    rules: Sequence[LocalRule], examples: np.ndarray, rngs: Iterable[np.random.Generator], sampling: Sampling = "rule"
+    rules: Sequence[LocalRule],
+    shards: Sequence[np.ndarray],
+    labels: np.ndarray,
+    rngs: Iterable[np.random.Generator],
+    sampling: Sampling = "rule",
 ) -> tuple[Batches, ...]:
-    """What `draw_batches` draws for every client, given its rule, how many `examples [C]` it has, and its stream."""
+    """What `draw_batches` draws for every client, given its rule, its examples `shards [C]`, and its stream.
+
+    `labels [N, ...]` are those of all examples; they are classes where a rule goes class by class.
+    """
     cuts: dict[tuple[int, int], BatchCut] = {}
     batches = []
-    for rule, number, rng in zip(rules, examples.tolist(), rngs, strict=True):
+    for rule, shard, rng in zip(rules, shards, rngs, strict=True):
+        number = len(shard)
         key = id(rule), number
         if key not in cuts:
             cuts[key] = BatchCut.of(rule, number, sampling)
-        batches.append(_draw(rule, cuts[key], number, rng, sampling))
+        classes = labels[shard] if rule.order == "by_class" else None
+        batches.append(_draw(rule, cuts[key], number, rng, sampling, classes))
     return tuple(batches)
 
 
-def _draw(rule: LocalRule, cut: BatchCut, examples: int, rng: np.random.Generator, sampling: Sampling) -> Batches:
+def _draw(
+    rule: LocalRule,
+    cut: BatchCut,
+    examples: int,
+    rng: np.random.Generator,
+    sampling: Sampling,
+    classes: np.ndarray | None,
+) -> Batches:
     steps = len(cut.bounds) - 1
     if steps == 0:
         return Batches(np.zeros(0, np.int64), cut.bounds, cut.epoch, cut.size)
     if sampling == "poisson":
         return _draw_poisson(cut.size / examples, steps, examples, rng, cut)
-    shuffles = rule.shuffle or sampling != "rule"
     epochs = range(math.ceil(steps / cut.epoch))
-    orders = [(rng.permutation(examples) if shuffles else np.arange(examples))[: cut.visited] for _ in epochs]
+    if rule.order == "shuffled" or sampling != "rule":
+        orders = [rng.permutation(examples)[: cut.visited] for _ in epochs]
+    else:
+        fixed = np.arange(examples) if classes is None else np.argsort(classes, kind="stable")
+        orders = [fixed[: cut.visited] for _ in epochs]
     order = orders[0] if len(orders) == 1 else np.concatenate(orders)
     return Batches(order[: cut.bounds[-1]], cut.bounds, cut.epoch, cut.size)
 

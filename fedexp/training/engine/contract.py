@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.core.errors import ConfigError, first_line
+from fedexp.core.errors import ConfigError, RunError, first_line
 from fedexp.core.part import Part, Positive, Range, describe_choice
 from fedexp.core.values import Plan
 from fedexp.process.cpu_cores import usable_cores
@@ -30,13 +30,16 @@ MIN_PARTICIPANTS, MAX_PARAMETERS = (
 )  # participants at least, parameters at most: there stacking was faster on a CPU
 
 
+CPU_STACK_MB = 2048.0
+
+
 class Engine(Part):
     """How the clients of a round are executed; the choice never changes the result beyond rounding."""
 
     workers: Annotated[int, Range(1, 256)] | Literal["auto"] = "auto"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["float32", "tf32", "bf16"] = "float32"
-    memory_mb: Annotated[float, Positive] = 2048.0
+    memory_mb: Annotated[float, Positive] | Literal["auto"] = "auto"
     evaluation_chunk: Annotated[int, Range(1)] | Literal["auto"] = "auto"
 
     def refuse(self) -> None:
@@ -84,6 +87,13 @@ class Engine(Part):
             return 1
         return max(1, min(usable_cores(), participants))
 
+    def stack_memory_mb(self) -> float:
+        """Returns what clients that train together may take: by default half of a GPU's memory, 2,048 MB on a CPU."""
+        if self.memory_mb != "auto":
+            return self.memory_mb
+        device = self.resolve_device()
+        return torch.cuda.get_device_properties(device).total_memory / 2e6 if device.type == "cuda" else CPU_STACK_MB
+
     def evaluation_batch_size(self, floats: int) -> int:
         """Returns the batch size of evaluation, given the floats that one example needs."""
         if self.evaluation_chunk != "auto":
@@ -114,9 +124,11 @@ class EngineChoice:
             if self.name == "loop":
                 trainer = LoopTrainer(spec.build_network(), spec.layout, spec.examples, spec.recipe)
             else:
-                trainer = StackedTrainer(spec.build_network(), spec.layout, spec.examples, spec.recipe, spec.memory_mb)
+                trainer = StackedTrainer(
+                    *(spec.build_network(), spec.layout, spec.examples, spec.recipe, spec.memory_mb, spec.participants)
+                )
             warm_up(trainer, spec)
-        except ConfigError:
+        except (ConfigError, RunError):
             raise
         except Exception as error:
             if arose_in_part(error):
@@ -190,7 +202,7 @@ def stacking_obstacle(spec: TrainerSpec) -> str | None:
         return why
     try:
         warm_up(StackedTrainer(network, spec.layout, examples, spec.recipe, 64.0), spec)
-    except ConfigError:
+    except (ConfigError, RunError):  # too little memory says nothing of the network
         raise
     except Exception as error:  # whatever torch.func raises about a layer
         return f"{type(error).__name__}: {first_line(error)}"

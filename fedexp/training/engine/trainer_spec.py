@@ -13,13 +13,14 @@ from fedexp.training.client.recipe import Recipe
 
 @dataclass(frozen=True)
 class TrainerSpec:
-    """What a trainer is built from: network, layout, examples, recipe and memory."""
+    """What a trainer is built from; `memory_mb` is what stacked clients may take, `participants` how many there are."""
 
     build_network: NetworkBuilder
     layout: Layout
     examples: Examples
     recipe: Recipe
     memory_mb: float
+    participants: int
 
     @cached_property
     def probe_network(self) -> nn.Module:

@@ -43,6 +43,12 @@ class Buckets:
             positions = torch.cat([plan.order, torch.arange(layout.parameters, layout.size)]).to(examples.x.device)
             self.order, self.inverse_order = positions, positions.argsort()
 
+    def clear(self) -> None:
+        """Frees all captured steps and what they hold."""
+        if self.graph_cache is not None:
+            self.graph_cache.graphs.clear()
+            torch.cuda.empty_cache()
+
     def in_layout_order(self, rows: torch.Tensor) -> torch.Tensor:
         """Reorders rows `[R, D]`, or their trainable part `[R, P]`, from the passes' order to the layout's."""
         return rows if self.inverse_order is None else rows.index_select(1, self.inverse_order[: rows.shape[1]])

@@ -1,8 +1,9 @@
 """Several steps captured as one CUDA graph: one for each shape, few shapes, and one pool of memory for all.
 
 A captured step has one shape for good. Batches of another size, and rounds of another number of participants, would
-each be captured anew. So shapes are rounded up to few sizes; padded rows are frozen, padded examples masked. Of the
-graphs only those used last are kept. What a captured step leaves behind lies in its bucket, outside the pool, so that
+each be captured anew. So shapes are rounded up to few sizes, of which those that the config asks for are themselves;
+padded rows are frozen, padded examples masked. Of the graphs only those used last are kept, as many as fit in the
+memory. What a captured step leaves behind lies in its bucket, outside the pool, so that
 the graphs may share it. Legend: R rows, B batch.
 """
 
@@ -31,10 +32,11 @@ GRAPH_LENGTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
 WARM_UP_STEPS = 3  # steps before a capture, in which libraries choose their kernels
 
 
-def round_up_size(size: int) -> int:
-    """The next of 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, ...: at most half as much again."""
+def round_up_size(size: int, usual: int = 0) -> int:
+    """The next of 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, ...: at most half as much again, nor past the `usual` size."""
     power = 1 << max(0, size - 1).bit_length()
-    return power * 3 // 4 if size <= power * 3 // 4 else power
+    rounded = power * 3 // 4 if size <= power * 3 // 4 else power
+    return min(rounded, usual) if size <= usual else rounded
 
 
 def round_down_size(size: int) -> int:
@@ -51,14 +53,15 @@ def choose_steps_per_graph(steps: int) -> int:
 StepArrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-def pad_rows(
-    rows: np.ndarray, index: np.ndarray, mask: np.ndarray, active_steps: np.ndarray, pull_mask: np.ndarray
-) -> tuple[np.ndarray, StepArrays]:
+def pad_rows(rows: np.ndarray, arrays: StepArrays, usual: tuple[int, int]) -> tuple[np.ndarray, StepArrays]:
     """Rounds up R and B of positions `[R]`, examples and masks `[S, R, B]`, active steps `[S, R]`, pulls `[S, R, 1]`.
 
-    An added row is the last one again, which takes no step; an added example is the batch's last one with mask 0.
+    Neither past their `usual` sizes, which follow from the config. An added row is the last one again, which takes no
+    step; an added example is the batch's last one with mask 0.
     """
-    added_rows, added_examples = round_up_size(len(rows)) - len(rows), round_up_size(index.shape[2]) - index.shape[2]
+    index, mask, active_steps, pull_mask = arrays
+    sizes = len(rows), index.shape[2]
+    added_rows, added_examples = (round_up_size(size, most) - size for size, most in zip(sizes, usual, strict=True))
     rows = np.concatenate([rows, np.repeat(rows[-1:], added_rows)])
     index = np.pad(index, ((0, 0), (0, added_rows), (0, added_examples)), mode="edge")
     mask = np.pad(mask, ((0, 0), (0, added_rows), (0, added_examples)))
@@ -73,22 +76,25 @@ def pad_rows(
 class CudaGraphCache:
     """Caches the buckets and CUDA graphs of the shapes that were used last."""
 
-    def __init__(self, step: Callable[[Bucket], None]) -> None:
-        """`step` takes the next steps of a bucket, in place."""
-        self.step = step
+    def __init__(self, step: Callable[[Bucket], None], cost: Callable[[GraphShape], float], limit: float) -> None:
+        """`step` takes the next steps of a bucket, in place; the `cost` of all kept shapes is at most `limit`."""
+        self.step, self.cost, self.limit = step, cost, limit
         self.memory_pool: Any = None
         self.graphs: OrderedDict[GraphShape, tuple[Bucket, torch.cuda.CUDAGraph]] = OrderedDict()
 
     def get(self, shape: GraphShape, make_bucket: Callable[[], Bucket]) -> tuple[Bucket, Callable[[], None]]:
         """Returns the bucket of a shape, creating it if needed, and the function that takes its steps."""
         if shape not in self.graphs:
-            while len(self.graphs) >= MAX_GRAPHS:
+            while self.graphs and not self._has_room(shape):
                 self.graphs.popitem(last=False)
             bucket = make_bucket()
             self.graphs[shape] = bucket, self._capture(bucket)
         self.graphs.move_to_end(shape)
         bucket, graph = self.graphs[shape]
         return bucket, graph.replay
+
+    def _has_room(self, shape: GraphShape) -> bool:
+        return len(self.graphs) < MAX_GRAPHS and sum(map(self.cost, [*self.graphs, shape])) <= self.limit
 
     def _capture(self, bucket: Bucket) -> torch.cuda.CUDAGraph:
         side = torch.cuda.Stream()

@@ -5,6 +5,7 @@ and a row that is done is frozen. On a GPU several steps are captured once a sha
 layers have passes that are written out.
 """
 
+import logging
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -15,6 +16,7 @@ import torch
 from torch import nn
 from torch.func import functional_call, grad, vmap
 
+from fedexp.core.errors import RunError, first_line
 from fedexp.core.torch_generator import seed_torch
 from fedexp.core.values import Layout
 from fedexp.maths.optimizer_steps import mask_rows
@@ -32,8 +34,17 @@ from fedexp.training.per_example.clipped_sum import ClippedGradientSum
 from fedexp.training.stacked.batch_schedule import BatchSchedule
 from fedexp.training.stacked.bucket import Bucket
 from fedexp.training.stacked.buckets import Buckets, round_up_to_multiple
-from fedexp.training.stacked.graph_cache import CudaGraphCache, StepArrays, pad_rows, round_down_size, round_up_size
+from fedexp.training.stacked.graph_cache import (
+    CudaGraphCache,
+    GraphShape,
+    StepArrays,
+    pad_rows,
+    round_down_size,
+    round_up_size,
+)
 from fedexp.training.stacked.step_schedule import StepBatch, steps_on_host
+
+log = logging.getLogger(__name__)
 
 Tensors = tuple[torch.Tensor, ...]
 PREFETCH_DIVISOR = 8 * 16  # an eighth of the memory for coins, which take 16 bytes each while they are drawn
@@ -43,11 +54,20 @@ class StackedTrainer:
     """Trains the rows of a group together."""
 
     def __init__(
-        self, network: nn.Module, layout: Layout, examples: Examples, recipe: Recipe, memory_mb: float
+        self,
+        network: nn.Module,
+        layout: Layout,
+        examples: Examples,
+        recipe: Recipe,
+        memory_mb: float,
+        participants: int = 0,
     ) -> None:
+        """`participants` is how many rows a round usually has, `memory_mb` what rows that train together may take."""
         rule, privacy = recipe.rule, recipe.privacy
         self.network, self.layout, self.examples, self.rule = network, layout, examples, rule
         self.privacy, self.memory_mb = privacy, memory_mb
+        self.most_rows = math.inf  # at once, fewer where the memory was too small
+        self.usual_sizes = participants, 0 if rule.batch_size == "full" else rule.batch_size
         self.reference_models = ReferenceModels(network, layout) if rule.compares else None
         self.objective = Objective(recipe.loss, rule, network)
         self.norms = [layer for layer in network.modules() if isinstance(layer, BatchNorm)]
@@ -71,7 +91,8 @@ class StackedTrainer:
         self.activations += 0 if self.plan is None else self.plan.scratch_floats
         self.buckets = Buckets(examples, recipe, layout, self.plan, memory_mb)
         if not self.is_eager:
-            self.buckets.graph_cache, self.buckets.keyed_random = CudaGraphCache(self._graph_steps), self.keyed_random
+            self.buckets.graph_cache = CudaGraphCache(self._graph_steps, self._shape_mb, memory_mb)
+            self.buckets.keyed_random = self.keyed_random
 
     def _plan_layers(self) -> LayerPlan | None:
         """Returns the plan of batched passes: on a GPU, where the rule uses only the outputs; None otherwise."""
@@ -85,29 +106,56 @@ class StackedTrainer:
         """Splits rows into buckets `[n]` of similar step counts: at least one a worker, each within the memory."""
         schedule = BatchSchedule.of(task.batches)
         steps, batch = schedule.steps, schedule.width
-        uses_graphs = not self.is_eager
-        rows = (
-            6
-            + self.rule.slots
-            + len(self.rule.compares)
-            + (self.clipped_gradients is not None or self.plan is not None)
-        )
-        rows += self.plan is not None and self.plan.bf16
-        floats = self.layout.size * rows + (round_up_size(batch) if uses_graphs else batch) * self.activations
-        fits = max(1, int(self.memory_mb * 1e6 / (4 * floats)))
-        size = max(1, min(round_down_size(fits) if uses_graphs else fits, math.ceil(len(steps) / workers)))
+        fits = max(1, int(self.memory_mb * 1e6 / (4 * self._row_floats(batch))))
+        share = max(1, math.ceil(len(steps) / workers))
+        size = share if fits >= share else fits if self.is_eager else round_down_size(fits)
         order = np.argsort(-steps, kind="stable")
         return [
             group for cut in range(0, len(order), size) for group in _split_by_steps(order[cut : cut + size], steps)
         ]
 
+    def _row_floats(self, batch: int) -> int:
+        """Returns the floats that a row with batches of this size takes."""
+        rows = 6 + self.rule.slots + len(self.rule.compares)
+        rows += self.clipped_gradients is not None or self.plan is not None
+        rows += self.plan is not None and self.plan.bf16
+        examples = batch if self.is_eager else round_up_size(batch, self.usual_sizes[1])
+        return self.layout.size * rows + examples * self.activations
+
     def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
-        """Trains the rows `[R]` together; returns `[R, D + 2]` in their order."""
+        """Trains the rows `[R]` together; returns `[R, D + 2]` in their order.
+
+        Where a GPU's memory is too small they are trained in two halves, and from then on fewer at once.
+
+        Raises:
+            RunError: halves do not fit, either.
+        """
+        if len(rows) > self.most_rows:
+            parts = np.array_split(rows, math.ceil(len(rows) / self.most_rows))
+            return torch.cat([self.run(task, part) for part in parts])
+        try:
+            return self._run(task, rows)
+        except torch.OutOfMemoryError as error:
+            if self.most_rows < math.inf or len(rows) < 2:
+                raise RunError(
+                    f"the GPU's memory is too small for {len(rows)} client(s) at once: {first_line(error)}; set "
+                    f"engine.memory_mb below {self.memory_mb / 2:.0f}, or engine=loop"
+                ) from error
+            self.most_rows = math.ceil(len(rows) / 2)
+        log.warning(
+            "the GPU's memory is too small for %d clients at once; %d are trained instead, as with a lower "
+            "engine.memory_mb, now %.0f",
+            *(len(rows), self.most_rows, self.memory_mb),
+        )
+        self.buckets.clear()
+        return self.run(task, rows)
+
+    def _run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
         row_count, schedule = len(rows), BatchSchedule.of([task.batches[row] for row in rows.tolist()])
         index, mask = schedule.examples([task.plan.shards[row] for row in rows.tolist()])
         arrays = index, mask, schedule.active_steps, schedule.pull_mask(self.rule)
         if not self.is_eager:
-            rows, arrays = pad_rows(rows, *arrays)
+            rows, arrays = pad_rows(rows, arrays, self.usual_sizes)
         self.network.train()
         bucket, replay = self.buckets.get(task, rows, arrays)
         if self.keyed_random is not None:
@@ -179,6 +227,10 @@ class StackedTrainer:
         loss = torch.where(mask, costs, 0.0).sum() / mask.sum().clamp(min=1)
         new_buffers = [entry for layer in self.norms for entry in layer.updated or ()]
         return loss, (loss.detach(), torch.cat(new_buffers) if new_buffers else buffers)
+
+    def _shape_mb(self, shape: GraphShape) -> float:
+        """Returns the megabytes that captured steps of a shape take."""
+        return 4e-6 * shape.rows * self._row_floats(shape.batch)
 
     def _graph_steps(self, bucket: Bucket) -> None:
         """Takes the next steps of every row in place; this is what a CUDA graph captures."""

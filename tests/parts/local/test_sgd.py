@@ -43,7 +43,7 @@ def test_without_momentum_nothing_is_kept_of_a_step():
 
 def test_a_full_batch_step_is_one_step_on_everything(tiny: Tiny):
     rule = spec.build(tiny("local=full_batch_step")).local
-    assert rule == SGD(batch_size="full", shuffle=False, epochs=1, lr=0.5)
+    assert rule == SGD(batch_size="full", order="file", epochs=1, lr=0.5)
     assert rule.full_batch_steps(np.array([0, 1, 7, 1000])).tolist() == [0, 1, 1, 1]
 
 
@@ -73,7 +73,7 @@ def test_lasting_momentum_by_hand(tiny: Tiny):
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_momentum_that_lasts_goes_on_where_it_ended(tiny: Tiny, engine: str):
     """One client whose model the server takes: three rounds are one of three epochs, in batches that do not mix."""
-    alone = ("scenario.clients=1", "scenario.participants=1", "local.shuffle=false", f"engine={engine}", *LASTING)
+    alone = ("scenario.clients=1", "scenario.participants=1", "local.order=file", f"engine={engine}", *LASTING)
     three = world_of(tiny(*alone, "rounds=3"))
     one = world_of(tiny(*alone, "rounds=1", "local.epochs=3"))
     ends = [lived(world, world.initial_state())[-1].models[0].flat for world in (three, one)]

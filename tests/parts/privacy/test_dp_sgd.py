@@ -202,7 +202,7 @@ def test_poisson_batches_are_coins_of_their_own():
 
 
 def test_shuffled_batches_are_whole():
-    batches = draw_batches(SGD(epochs=2, batch_size=10, shuffle=False), 45, np.random.default_rng(0), "shuffled")
+    batches = draw_batches(SGD(epochs=2, batch_size=10, order="file"), 45, np.random.default_rng(0), "shuffled")
     assert batches.counts.tolist() == [10] * 8
     assert len(set(batches.order[:40].tolist())) == 40
     assert batches.order[:40].tolist() != sorted(batches.order[:40].tolist())

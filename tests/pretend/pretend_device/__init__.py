@@ -10,6 +10,7 @@ import importlib.machinery
 import re
 import sys
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -71,6 +72,15 @@ def manual_seed_all(seed: int) -> None:
 
 def get_device_name(_: Any = None) -> str:
     return "pretend accelerator"
+
+
+def get_device_properties(_: Any = None) -> SimpleNamespace:
+    """What the runs ask of it: the memory, of which half is as much as on a CPU."""
+    return SimpleNamespace(total_memory=4096 * 10**6)
+
+
+def empty_cache() -> None:
+    """There is none."""
 
 
 def max_memory_allocated(_: Any = None) -> int:

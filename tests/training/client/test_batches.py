@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from fedexp.core.errors import ConfigError
 from fedexp.parts.local.sgd import SGD
-from fedexp.training.client.batches import Batches, draw_batches, running_losses, smallest_batch
+from fedexp.training.client.batches import Batches, draw_all, draw_batches, running_losses, smallest_batch
 
 
 def cut(batches: Batches) -> list[list[int]]:
@@ -13,7 +13,7 @@ def cut(batches: Batches) -> list[list[int]]:
 
 
 def test_seven_examples_in_batches_of_three_by_hand():
-    rule = SGD(epochs=2, batch_size=3, shuffle=False)
+    rule = SGD(epochs=2, batch_size=3, order="file")
     assert cut(draw_batches(rule, 7, np.random.default_rng(0))) == [[0, 1, 2], [3, 4, 5], [6]] * 2
 
 
@@ -27,18 +27,34 @@ def test_the_smallest_batch_is_a_rest():
 
 
 def test_drop_last_leaves_the_partial_batch_out():
-    rule = SGD(epochs=2, batch_size=3, shuffle=False, drop_last=True)
+    rule = SGD(epochs=2, batch_size=3, order="file", drop_last=True)
     assert cut(draw_batches(rule, 7, np.random.default_rng(0))) == [[0, 1, 2], [3, 4, 5]] * 2
     assert draw_batches(rule, 2, np.random.default_rng(0)).steps == 0
 
 
 def test_steps_cross_epochs_and_end_where_asked():
-    rule = SGD(epochs=None, steps=4, batch_size=3, shuffle=False)
+    rule = SGD(epochs=None, steps=4, batch_size=3, order="file")
     assert cut(draw_batches(rule, 7, np.random.default_rng(0))) == [[0, 1, 2], [3, 4, 5], [6], [0, 1, 2]]
 
 
+def test_class_by_class_in_the_order_of_the_file():
+    classes = np.array([2, 0, 1, 0, 2])
+    rule = SGD(epochs=2, batch_size=2, order="by_class")
+    assert cut(draw_batches(rule, 5, np.random.default_rng(0), classes=classes)) == [[1, 3], [2, 0], [4]] * 2
+
+
+def test_every_client_goes_by_the_classes_of_its_own_examples():
+    shards, labels = [np.array([4, 1, 0]), np.array([2, 3])], np.array([2, 0, 1, 0, 1])
+    rngs = (np.random.default_rng(client) for client in range(2))
+    drawn = draw_all([SGD(batch_size=2, order="by_class")] * 2, shards, labels, rngs)
+    assert [labels[shard[batches.order]].tolist() for shard, batches in zip(shards, drawn, strict=True)] == [
+        [0, 1, 2],
+        [0, 1],
+    ]
+
+
 def test_full_batch_is_one_step_an_epoch():
-    rule = SGD(epochs=3, batch_size="full", shuffle=False)
+    rule = SGD(epochs=3, batch_size="full", order="file")
     assert cut(draw_batches(rule, 4, np.random.default_rng(0))) == [[0, 1, 2, 3]] * 3
 
 
@@ -63,7 +79,7 @@ def test_every_epoch_visits_every_example_once(examples: int, size: int, epochs:
 
 
 def test_running_losses_weigh_batches_by_their_examples():
-    batches = draw_batches(SGD(epochs=2, batch_size=2, shuffle=False), 3, np.random.default_rng(0))
+    batches = draw_batches(SGD(epochs=2, batch_size=2, order="file"), 3, np.random.default_rng(0))
     before, after = running_losses(np.array([3.0, 6.0, 1.0, 4.0]), batches.counts, batches.epoch)
     assert (before, after) == (pytest.approx((2 * 3 + 6) / 3), pytest.approx((2 * 1 + 4) / 3))
 

@@ -10,6 +10,7 @@ from composing import options
 from torch.nn import functional as F
 from worlds import Tiny, world_of
 
+from fedexp.core.errors import RunError
 from fedexp.core.values import Layout, Plan
 from fedexp.parts.local.sgd import SGD
 from fedexp.simulation import context
@@ -147,11 +148,52 @@ def test_a_row_that_is_done_does_not_overflow_in_the_steps_of_others(tiny: Tiny,
     task = replace(task, start=task.start[:2], anchor=task.anchor[:2], plan=Plan(np.arange(2), shards), batches=batches)
     recipe, ends = Recipe(world.exp.loss, rule, world.exp.privacy, 4), []
     for engine in (LoopTrainer, StackedTrainer):
-        more = (64.0,) if engine is StackedTrainer else ()
-        ends.append(engine(world.network(), world.layout, world.train, recipe, *more).run(task, np.arange(2)))
+        parts = world.network(), world.layout, world.train, recipe
+        trainer = StackedTrainer(*parts, 64.0) if engine is StackedTrainer else LoopTrainer(*parts)
+        ends.append(trainer.run(task, np.arange(2)))
     for end in ends:
         assert end.isfinite().all(dim=1).tolist() == [False, True]
     torch.testing.assert_close(ends[0][1], ends[1][1], rtol=1e-5, atol=0)
+
+
+def short_of_memory(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
+    """From now on more than `most` rows at once do not fit; returns the numbers of rows that are tried."""
+    tried, train = [], StackedTrainer._run
+
+    def run(self: StackedTrainer, task: Task, rows: np.ndarray) -> torch.Tensor:
+        tried.append(len(rows))
+        if len(rows) > most:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return train(self, task, rows)
+
+    monkeypatch.setattr(StackedTrainer, "_run", run)
+    return tried
+
+
+def test_what_does_not_fit_is_halved_once(
+    tiny: Tiny, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    world, task = prepared(tiny(*words("mlp"), "engine=stacked"))
+    rows = np.arange(len(task.plan.shards))
+    whole = world.trainer.run(task, rows)
+    tried = short_of_memory(monkeypatch, 3)
+    torch.testing.assert_close(world.trainer.run(task, rows), whole)
+    torch.testing.assert_close(world.trainer.run(task, rows), whole)
+    assert tried == [6, 3, 3, 3, 3]
+    assert caplog.text.count("too small for") == 1
+
+
+def test_what_does_not_fit_by_halves_names_the_key(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
+    world, task = prepared(tiny(*words("mlp"), "engine=stacked"))
+    short_of_memory(monkeypatch, 0)
+    with pytest.raises(RunError, match=r"CUDA out of memory.*; set engine\.memory_mb below 1024, or engine=loop$"):
+        world.trainer.run(task, np.arange(len(task.plan.shards)))
+
+
+def test_a_gpu_without_memory_does_not_choose_the_loop(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
+    short_of_memory(monkeypatch, 0)
+    with pytest.raises(RunError, match="the GPU's memory is too small"):
+        world_of(tiny(*words("mlp"), "engine=stacked"))
 
 
 def test_a_padded_example_is_never_a_strangers(tiny: Tiny):

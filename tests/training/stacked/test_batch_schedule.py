@@ -15,7 +15,7 @@ from fedexp.training.stacked.batch_schedule import BatchSchedule
 
 SETTINGS: list[tuple[dict[str, Any], Any]] = [
     ({}, "rule"),
-    ({"shuffle": False, "drop_last": True}, "rule"),
+    ({"order": "file", "drop_last": True}, "rule"),
     ({"epochs": 2.5}, "rule"),
     ({"epochs": None, "steps": 9}, "rule"),
     ({"batch_size": "full", "epochs": 3}, "rule"),
@@ -26,7 +26,9 @@ SETTINGS: list[tuple[dict[str, Any], Any]] = [
 
 def drawn(sizes: list[int], settings: dict[str, Any], sampling: Any) -> tuple[Batches, ...]:
     rules = [SGD(**{"batch_size": 4, **settings})] * len(sizes)
-    return draw_all(rules, np.array(sizes), streams(3, 7, "batches", owner=np.arange(len(sizes))), sampling)
+    shards = [np.arange(size) for size in sizes]
+    labels = np.zeros(max(sizes, default=0), int)
+    return draw_all(rules, shards, labels, streams(3, 7, "batches", owner=np.arange(len(sizes))), sampling)
 
 
 def plain_loss(losses: np.ndarray, batches: Batches) -> tuple[float, float]:

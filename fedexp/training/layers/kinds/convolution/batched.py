@@ -12,6 +12,7 @@ kernel.
 """
 
 import math
+from functools import cache
 from typing import Any
 
 import torch
@@ -222,12 +223,18 @@ def _channels_to_rows(x: torch.Tensor, rows: int) -> torch.Tensor:
     return x.unflatten(1, (rows, -1)).permute(1, 0, 3, 4, 2).contiguous()
 
 
+@cache
+def _side_streams(device: torch.device) -> list[torch.cuda.Stream]:
+    """The streams of a device, made once: memory that was freed on a stream is used again on that stream only."""
+    return [torch.cuda.Stream(device) for _ in range(MAX_STREAMS)]
+
+
 def _run_in_streams(job: Any, rows: int, device: torch.device) -> None:
     if device.type != "cuda":
         for row in range(rows):
             job(row)
         return
-    current, sides = torch.cuda.current_stream(), [torch.cuda.Stream() for _ in range(min(MAX_STREAMS, rows))]
+    current, sides = torch.cuda.current_stream(), _side_streams(device)[:rows]
     for side in sides:
         side.wait_stream(current)
     for row in range(rows):

@@ -1,0 +1,21 @@
+"""Points in joblib's processes."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from fedexp.sweep.launchers.contract import PointEnd
+from fedexp.sweep.launchers.joblib import Joblib
+
+
+def tell_gpu(folder: Path) -> PointEnd:
+    return PointEnd(folder, 0, os.environ["LOCAL_RANK"])
+
+
+@pytest.mark.parametrize(("gpus", "numbers"), [(0, ["0", "0", "0"]), (2, ["0", "1", "0"]), (4, ["0", "1", "2"])])
+def test_points_are_spread_over_the_gpus(gpus: int, numbers: list[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    ends = list(Joblib(jobs=3).launch(iter(Path(name) for name in "abc"), tell_gpu))
+    assert [end.message for end in sorted(ends, key=lambda end: end.folder)] == numbers
