@@ -39,9 +39,8 @@ def pages() -> dict[Path, str]:
     made = {path: filled(path.read_text(), tables) for path in (ROOT / "README.md", KEPT / "README.md")}
     for line in held:
         if (KEPT / line.name).is_dir():  # a page without any run can go stale as well
-            made[KEPT / line.name / "README.md"] = page.markdown(
-                table.load(line.name), line.judged_cells, "scripts/replays"
-            )
+            documents = page.documents(table.load(line.name), line.judged_cells, "scripts/replays")
+            made |= {KEPT / line.name / name: text for name, text in documents.items()}
     return made
 
 

@@ -84,6 +84,10 @@ def shown(section: Mapping[str, Any], cells: Mapping[str, JudgedCell], folder: P
         yield draws(section["draws"]).markdown().strip()
     if "points" in section:
         yield points(section["points"], folder).markdown().strip()
+    if "rows" in section:
+        with (folder / section["rows"]).open(newline="") as file:
+            head, *lines = csv.reader(file)
+        yield Grid(head, lines, 1).markdown().strip()
     if "earlier" in section:
         yield "Earlier runs, not made again since:"
         yield earlier(section["earlier"], folder).markdown().strip()
