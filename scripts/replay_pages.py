@@ -34,7 +34,7 @@ def pages() -> dict[Path, str]:
     share = describe_agreement(held)
     tables = {
         "verdicts": f"\n{source_grid(held, is_short=True).markdown()}\n{share}\n",
-        "progress": f"\n{source_grid(held).markdown()}\n{share}\n\n{overview.progress_grid(held).markdown()}",
+        "progress": f"\n{source_grid(held).markdown()}\n{share}\n\n{describe_tables(held)}",
     }
     made = {path: filled(path.read_text(), tables) for path in (ROOT / "README.md", KEPT / "README.md")}
     for line in held:
@@ -42,6 +42,15 @@ def pages() -> dict[Path, str]:
             documents = page.documents(table.load(line.name), line.judged_cells, "scripts/replays")
             made |= {KEPT / line.name / name: text for name, text in documents.items()}
     return made
+
+
+def describe_tables(held: Sequence[overview.TableProgress]) -> str:
+    """How far each table is; those whose runs are too long for a core stand apart."""
+    grids = [
+        overview.progress_grid([line for line in held if line.needs_gpu is needs_gpu], is_short=True).markdown()
+        for needs_gpu in (False, True)
+    ]
+    return f"{grids[0]}\nNeeds a GPU, more than {overview.CORE_HOURS:g} hours of a core for a run:\n\n{grids[1]}"
 
 
 def source_grid(all_tables: Sequence[overview.TableProgress], *, is_short: bool = False) -> Grid:
