@@ -9,7 +9,6 @@ from fedexp.replay import catalog, page, results, table
 from fedexp.replay.page import JudgedCell
 from fedexp.report.draw.markdown import Grid
 
-
 CORE_HOURS = 2.0  # of a run: longer ones are left to a GPU
 
 
