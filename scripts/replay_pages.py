@@ -22,6 +22,7 @@ from fedexp.report.draw.markdown import Grid
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from scripts import forest  # noqa: E402
 from scripts.options import filled  # noqa: E402
 
 KEPT = ROOT / "scripts" / "replays"
@@ -41,6 +42,8 @@ def pages() -> dict[Path, str]:
         if (KEPT / line.name).is_dir():  # a page without any run can go stale as well
             documents = page.documents(table.load(line.name), line.judged_cells, "scripts/replays")
             made |= {KEPT / line.name / name: text for name, text in documents.items()}
+    drawn = [forest.line_of(line.label, judged) for line in held for judged in page.numbers(line.judged_cells)]
+    made[KEPT / "forest.svg"] = forest.svg([line for line in drawn if line is not None])
     return made
 
 

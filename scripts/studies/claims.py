@@ -37,7 +37,7 @@ class Claim:
 
 
 def claimed(node: Mapping[str, Any], cells: Mapping[str, JudgedCell]) -> Claim:
-    """The claim of a node of page.yml; `quoted` tells its place in the source, `ours: true` that it is no claim of it."""
+    """The claim of a node of page.yml; `quoted` tells its place in the source, `ours: true` that it is none of it."""
     whose = f"quoted: {node['quoted']}" if "quoted" in node else OURS if node.get("ours") or "beside" in node else READ
     return replace(_judged(node, cells), whose=whose)
 
