@@ -22,6 +22,7 @@ from fedexp.report.draw.markdown import Grid
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from scripts import forest  # noqa: E402
 from scripts.options import filled  # noqa: E402
 
 KEPT = ROOT / "scripts" / "replays"
@@ -34,15 +35,25 @@ def pages() -> dict[Path, str]:
     share = describe_agreement(held)
     tables = {
         "verdicts": f"\n{source_grid(held, is_short=True).markdown()}\n{share}\n",
-        "progress": f"\n{source_grid(held).markdown()}\n{share}\n\n{overview.progress_grid(held).markdown()}",
+        "progress": f"\n{source_grid(held).markdown()}\n{share}\n\n{describe_tables(held)}",
     }
     made = {path: filled(path.read_text(), tables) for path in (ROOT / "README.md", KEPT / "README.md")}
     for line in held:
         if (KEPT / line.name).is_dir():  # a page without any run can go stale as well
-            made[KEPT / line.name / "README.md"] = page.markdown(
-                table.load(line.name), line.judged_cells, "scripts/replays"
-            )
+            documents = page.documents(table.load(line.name), line.judged_cells, "scripts/replays")
+            made |= {KEPT / line.name / name: text for name, text in documents.items()}
+    drawn = [forest.line_of(line.label, judged) for line in held for judged in page.numbers(line.judged_cells)]
+    made[KEPT / "forest.svg"] = forest.svg([line for line in drawn if line is not None])
     return made
+
+
+def describe_tables(held: Sequence[overview.TableProgress]) -> str:
+    """How far each table is; those whose runs are too long for a core stand apart."""
+    grids = [
+        overview.progress_grid([line for line in held if line.needs_gpu is needs_gpu], is_short=True).markdown()
+        for needs_gpu in (False, True)
+    ]
+    return f"{grids[0]}\nNeeds a GPU, more than {overview.CORE_HOURS:g} hours of a core for a run:\n\n{grids[1]}"
 
 
 def source_grid(all_tables: Sequence[overview.TableProgress], *, is_short: bool = False) -> Grid:

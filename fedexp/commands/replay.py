@@ -27,8 +27,6 @@ from fedexp.process.terminal import width
 from fedexp.replay import catalog
 from fedexp.run.folders import OUTPUTS
 
-PAGE = "README.md"
-
 
 def build_parser() -> Parser:
     """Declares a table, and how much of it to run."""
@@ -69,11 +67,12 @@ def act(words: list[str]) -> int:
     with interruptible("the same command goes on where it stopped"):
         failed = replay.Replay(chosen, table_folder, jobs, launcher, **budget).execute() if jobs else []
     lines = page.judge_cells(chosen, results.read(table_folder))
-    write_atomically(table_folder / PAGE, page.markdown(chosen, lines, display_path(arguments.into)).encode())
+    for name, text in page.documents(chosen, lines, display_path(arguments.into)).items():
+        write_atomically(table_folder / name, text.encode())
     sys.stdout.write(
-        page.grid(lines).fit_width(width(), f"see {display_path(table_folder / PAGE)}", page.Grid.aligned_text)
+        page.grid(lines).fit_width(width(), f"see {display_path(table_folder / page.PAGE)}", page.Grid.aligned_text)
     )
-    sys.stdout.write(f"{page.describe_counts(lines)}\npage  {display_path(table_folder / PAGE)}\n")
+    sys.stdout.write(f"{page.describe_counts(lines)}\npage  {display_path(table_folder / page.PAGE)}\n")
     for failure in failed:
         print_error(str(failure))
     return FAILURE if failed else 0

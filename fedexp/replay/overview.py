@@ -9,6 +9,8 @@ from fedexp.replay import catalog, page, results, table
 from fedexp.replay.page import JudgedCell
 from fedexp.report.draw.markdown import Grid
 
+CORE_HOURS = 2.0  # of a run: longer ones are left to a GPU
+
 
 @dataclass(frozen=True)
 class TableProgress:
@@ -33,6 +35,12 @@ class TableProgress:
     def hours(self) -> float:
         """Hours of the other runs on one core, by the cell's finished runs or else by the table's estimate."""
         return sum(minutes for is_there, minutes in self._runs if not is_there) / 60
+
+    @property
+    def needs_gpu(self) -> bool:
+        """Whether a run that is missing takes so long on a core that it is left to a GPU."""
+        missing = self.total_runs - self.done
+        return missing > 0 and self.hours / missing > CORE_HOURS
 
     @cached_property
     def _runs(self) -> list[tuple[bool, float]]:
@@ -67,10 +75,12 @@ def read_progress(into: Path) -> list[TableProgress]:
     ]
 
 
-def progress_grid(all_tables: Sequence[TableProgress]) -> Grid:
-    """A row for each table: runs, hours and outcomes."""
-    head = ["table", "about", "numbers", "measurements", "runs", "hours left", *page.OUTCOMES]
-    return Grid(head, [[line.name, line.about, *_counts(line)] for line in all_tables], texts=2)
+def progress_grid(all_tables: Sequence[TableProgress], *, is_short: bool = False) -> Grid:
+    """A row for each table: what it is about, if the grid is not short, runs, hours and outcomes."""
+    about = [] if is_short else ["about"]
+    head = ["table", *about, "numbers", "measurements", "runs", "hours left", *page.OUTCOMES]
+    rows = [[line.name, *([] if is_short else [line.about]), *_counts(line)] for line in all_tables]
+    return Grid(head, rows, texts=1 + len(about))
 
 
 def _counts(line: TableProgress) -> list[str]:

@@ -5,7 +5,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import groupby, takewhile
 
 from fedexp.replay import catalog, results
 from fedexp.replay.published import Published
@@ -16,6 +16,8 @@ from fedexp.report.draw.markdown import Grid, escape_markdown
 
 OUTCOMES: tuple[Outcome, ...] = ("agrees", "disputed", "differs", "not resolved", "so far", "not run")
 DECIDED: tuple[Outcome, ...] = ("agrees", "disputed", "differs", "not resolved")
+PAGE, COMMANDS, MOST_LETTERS = "README.md", "commands.md", 30_000
+OWN_WORDS = 2  # of a run, where several have the others in common
 RULE = """\
 The rule: a published number *agrees* if it lies where 95 of 100 runs like ours would (a mean where 95 of 100 such means
 would), and else it *differs*; how runs scatter is taken from ours, the published ones and the other cells of the table.
@@ -96,8 +98,18 @@ def measurement_grid(lines: Sequence[JudgedCell]) -> Grid:
     return Grid(["cell", "ours (95 %)", "seeds"], rows)
 
 
-def markdown(table: PublishedTable, lines: Sequence[JudgedCell], into: str) -> str:
-    """The complete page, which is written to `into`/NAME."""
+def documents(table: PublishedTable, lines: Sequence[JudgedCell], into: str) -> dict[str, str]:
+    """The page of a table, and its commands apart where it would be long: texts by their files in `into`/NAME."""
+    commands = f"## Commands\n\n{_commands(lines)}"
+    whole = markdown(table, lines, into, commands)
+    if len(whole) <= MOST_LETTERS:
+        return {PAGE: whole}
+    link = f"The commands of all runs stand in [{COMMANDS}]({COMMANDS})."
+    return {PAGE: markdown(table, lines, into, link), COMMANDS: f"# {table.about}\n\n{commands}\n"}
+
+
+def markdown(table: PublishedTable, lines: Sequence[JudgedCell], into: str, commands: str) -> str:
+    """The page, which is written to `into`/NAME, with a part about its commands."""
     published, unpublished = [line for line in lines if line.cell.published is not None], measurements(lines)
     parts = [
         f"# {table.about}",
@@ -112,8 +124,7 @@ def markdown(table: PublishedTable, lines: Sequence[JudgedCell], into: str) -> s
             if unpublished
             else []
         ),
-        "## Commands",
-        _commands(lines),
+        commands,
         f"Results: `{results.NAME}` beside this page, one line a run with the digest of its last models"
         f"{_makers(lines)}.",
         _rerun_note(table, into),
@@ -152,16 +163,27 @@ def _commands(lines: Sequence[JudgedCell]) -> str:
     seeds = sorted({line.cell.seeds for line in lines})
     shared = f"`fedexp run -m {shlex.join(common)}{' ' * bool(common)}seed={','.join(map(str, range(seeds[0])))}`"
     seeds_note = f" (up to {seeds[-1]} seeds where a cell has more)" * (len(seeds) > 1)
-    runs = [
-        f"* {run_name(cells)}: {f'`{shlex.join(words[len(common) :])}`, ' * (len(words) > len(common))}"
-        f"{_format_minutes(cells[0])} min"
-        for words, cells in by_words.items()
-    ]
+    alone: list[str] = []
+    groups: list[str] = []
+    for prefix, group in groupby(by_words.items(), lambda item: item[0][len(common) : -OWN_WORDS]):
+        members = list(group)
+        shares_words = len(prefix) > OWN_WORDS and len(members) > OWN_WORDS
+        begin = len(common) + len(prefix) * shares_words
+        runs = [
+            f"* {run_name(cells)}: {f'`{shlex.join(words[begin:])}`, ' * (len(words) > begin)}"
+            f"{_format_minutes(cells[0])} min"
+            for words, cells in members
+        ]
+        if shares_words:
+            groups += ["", f"Behind `{shlex.join(prefix)}`:", "", *runs]
+        else:
+            alone += runs
     return "\n".join(
         [
             f"{shared}{seeds_note}, and behind it the words of a run, with the minutes that a seed takes on one core:",
             "",
-            *runs,
+            *alone,
+            *groups,
         ]
     )
 

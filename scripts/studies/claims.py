@@ -3,11 +3,13 @@
 A claim about one cell has the verdict of `fedexp replay`. Of two cells A and B the seeds that both have are paired as
 `fedexp compare` pairs them. `above` claims that A is larger, which the test of `compare` decides (never with fewer than
 six pairs); `alike` that the two differ by at most `within`, which the 95 % interval of the difference decides; `beside`
-claims nothing, and the pair is shown because it was asked about.
+is a question of ours: do the two differ?
+
+A claim says whose it is: *quoted* with its place in the source, *read* into the source's words, or *ours*.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fedexp.compare import statistics
@@ -18,6 +20,7 @@ from fedexp.replay.results import Result
 
 WORDS = ("reproduced", "contradicted", "disputed", "not resolved", "so far", "no number", "not run")
 KINDS = ("above", "alike", "beside")
+READ, OURS = "read into it", "ours"
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,16 @@ class Claim:
     seeds: str
     word: str
     note: str = ""
+    whose: str = READ
 
 
 def claimed(node: Mapping[str, Any], cells: Mapping[str, JudgedCell]) -> Claim:
-    """The claim of a node of page.yml."""
+    """The claim of a node of page.yml; `quoted` tells its place in the source, `ours: true` that it is none of it."""
+    whose = f"quoted: {node['quoted']}" if "quoted" in node else OURS if node.get("ours") or "beside" in node else READ
+    return replace(_judged(node, cells), whose=whose)
+
+
+def _judged(node: Mapping[str, Any], cells: Mapping[str, JudgedCell]) -> Claim:
     says, note = node["says"], node.get("note", "")
     if "cell" in node:
         return _of_cell(says, cells[node["cell"]], note)
@@ -52,7 +61,7 @@ def _of_cell(says: str, line: JudgedCell, note: str) -> Claim:
 
 
 def _of_pair(says: str, kind: str, first: JudgedCell, second: JudgedCell, within: float | None, note: str) -> Claim:
-    between = {"above": ">", "alike": f"within {within or 0.0:g} of", "beside": "beside"}[kind]
+    between = {"above": ">", "alike": f"within {within or 0.0:g} of", "beside": "against"}[kind]
     shown = f"{first.cell.name} {between} {second.cell.name}"
     found = paired(first, second)
     if found is None:
@@ -81,7 +90,8 @@ def _counted(line: JudgedCell, one: Result) -> float | None:
 def decided(kind: str, found: PairedStatistics, within: float | None) -> str:
     """The word on a pair of cells."""
     if kind == "beside":
-        return "no number"
+        low, high = found.low, found.high
+        return "no difference seen" if low is None or high is None or low <= 0 <= high else "they differ"
     if kind == "above":
         return {"A better": "reproduced", "B better": "contradicted", "identical": "contradicted"}.get(
             found.verdict, "not resolved"

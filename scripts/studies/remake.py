@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import yaml
-from claims import WORDS, Claim, claimed, estimate
+from claims import OURS, WORDS, Claim, claimed, estimate
 from scipy import stats
 
 from fedexp.replay import page, results, table
@@ -44,7 +44,8 @@ Every page is made by `python scripts/studies/remake.py` from results that `fede
 claim is *reproduced* or *contradicted*, else *not resolved*: of two settings, that one is better, where the paired test
 of `fedexp compare` says so, which takes six seeds; that they are alike, where the 95 % interval lies within the
 tolerance that the page gives, which is ours; of one number, by the rule of `fedexp replay`. *No number* means that the
-source gives none to compare with. What has not been run says what it would take: minutes of one idle core, estimated
+source gives none to compare with. A claim is quoted, with its place in the source, or read into its words. What we
+asked ourselves is counted apart. What has not been run says what it would take: minutes of one idle core, estimated
 from a few runs and older logs.
 """
 
@@ -75,8 +76,9 @@ def shown(section: Mapping[str, Any], cells: Mapping[str, JudgedCell], folder: P
     """Its claims, grids of cells, points of a file and earlier runs, as tables."""
     if "claims" in section:
         found = [claimed(node, cells) for node in section["claims"]]
-        head = ["the source", "shown by", "ours (95 %)", "seeds", "verdict"]
-        yield Grid(head, [[one.says, one.shown, one.ours, one.seeds, one.word] for one in found], 2).markdown().strip()
+        head = ["claim", "whose", "shown by", "ours (95 %)", "seeds", "verdict"]
+        rows = [[one.says, one.whose, one.shown, one.ours, one.seeds, one.word] for one in found]
+        yield Grid(head, rows, 3).markdown().strip()
         yield "\n".join(f"* {one.says}: {one.note}" for one in found if one.note)
     for node in section.get("grids", []):
         yield grid(node, cells).markdown().strip()
@@ -84,6 +86,10 @@ def shown(section: Mapping[str, Any], cells: Mapping[str, JudgedCell], folder: P
         yield draws(section["draws"]).markdown().strip()
     if "points" in section:
         yield points(section["points"], folder).markdown().strip()
+    if "rows" in section:
+        with (folder / section["rows"]).open(newline="") as file:
+            head, *lines = csv.reader(file)
+        yield Grid(head, lines, 1).markdown().strip()
     if "earlier" in section:
         yield "Earlier runs, not made again since:"
         yield earlier(section["earlier"], folder).markdown().strip()
@@ -176,11 +182,12 @@ def index() -> str:
     """The page of all studies."""
     rows, links = [], []
     for folder in folders():
-        (told, cells), found = study(folder), Counter(one.word for one in claims_of(folder))
+        (told, cells), claims = study(folder), claims_of(folder)
+        found = Counter(one.word for one in claims if one.whose != OURS)
         links.append(f"[{told['title']}]({folder.name}/README.md)")
         rows.append([f"{len(links)}".ljust(len(links[-1]), "."), *(str(found[word]) for word in WORDS)])
-        rows[-1].append(estimate(list(cells.values())))
-    linked = Grid(["claims of", *WORDS, "still to run"], rows).markdown()
+        rows[-1] += [str(sum(one.whose == OURS for one in claims)), estimate(list(cells.values()))]
+    linked = Grid(["claims of", *WORDS, "asked by us", "still to run"], rows).markdown()
     for row, link in zip(rows, links, strict=True):
         linked = linked.replace(row[0], link, 1)
     return f"{INDEX}\n{linked}\nBesides:\n\n{OTHERS}"

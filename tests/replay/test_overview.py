@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from fedexp.replay import overview, page
+from fedexp.replay import overview, page, table
 from fedexp.replay.page import JudgedCell
 from fedexp.replay.published import Published
 from fedexp.replay.quantity import CellQuantity
@@ -135,3 +135,15 @@ def test_cells_of_two_tables_may_have_the_same_name(label: str):
         progress("other", label, JudgedCell(same, [run(1.0)], Verdict("differs"))),
     ]
     assert list(source_grid(tables).rows[-1])[:4] == ["all", "2", "2", "1"]
+
+
+def test_the_commands_of_a_long_page_have_a_page_of_their_own(monkeypatch: pytest.MonkeyPatch):
+    chosen = table.load("copied_tables")
+    lines = page.judge_cells(chosen, [])
+    (whole,) = page.documents(chosen, lines, "kept").values()
+    monkeypatch.setattr(page, "MOST_LETTERS", len(whole) - 1)
+    texts = page.documents(chosen, lines, "kept")
+    assert list(texts) == ["README.md", "commands.md"]
+    assert "## Commands" in whole
+    assert "(commands.md)" in texts["README.md"]
+    assert texts["commands.md"].partition("## Commands")[2].strip() in whole
