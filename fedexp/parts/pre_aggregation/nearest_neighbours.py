@@ -1,15 +1,28 @@
 """Nearest-neighbour mixing (Allouah et al. 2023, arXiv 2302.01772).
 
 Every row becomes the plain mean of the n - f rows nearest to it, itself included; ties go to the smallest client
-number. Its owner, examples and importance stay. Needs 2f < n.
+number. Its owner, examples and importance stay. Needs 2f < n. Rows may be clipped to a length before, as byzfl's README
+does (github.com/LPD-EPFL/byzfl, "Clipping").
 """
 
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 import torch
 
-from fedexp.parts import Context, Memory, PreAggregation, Tolerant, Uploads, mix_rows, squared_distances
+from fedexp.parts import (
+    Context,
+    Memory,
+    PositiveOrInfinite,
+    PreAggregation,
+    Tolerant,
+    Uploads,
+    distances_to,
+    mix_rows,
+    squared_distances,
+)
+from fedexp.parts.aggregator.norm_clipping import clip_factors
 
 
 def neighbour_means(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
@@ -26,8 +39,15 @@ def neighbour_means(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
     return mix_rows(mix.scatter(1, nearest, 1 / neighbours), delta)
 
 
+def clip_rows(delta: torch.Tensor, longest: float) -> torch.Tensor:
+    """The rows of `delta [C, D]`, none longer than `longest`."""
+    return delta * clip_factors(distances_to(delta), longest)[:, None].to(delta.dtype)
+
+
 class NearestNeighbours(Tolerant, PreAggregation):
     """Passes on no rows in a round in which the model is to stay unchanged."""
+
+    clip_norm: Annotated[float, PositiveOrInfinite] | None = None
 
     averages_rows = True
     bound = "2f < n"
@@ -40,4 +60,5 @@ class NearestNeighbours(Tolerant, PreAggregation):
         byzantine, columns = self.effective_byzantine(rows, ctx.round)
         if byzantine is None:
             return uploads.where(np.zeros(rows, dtype=bool)), {"columns": columns}
-        return replace(uploads, delta=neighbour_means(uploads.delta, byzantine)), {"columns": columns}
+        delta = uploads.delta if self.clip_norm is None else clip_rows(uploads.delta, self.clip_norm)
+        return replace(uploads, delta=neighbour_means(delta, byzantine)), {"columns": columns}

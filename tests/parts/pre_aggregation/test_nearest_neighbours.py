@@ -7,8 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from matrices import close, whole, wild
+from worlds import Tiny, folded, uploads_like, world_of
 
-from fedexp.parts.pre_aggregation.nearest_neighbours import neighbour_means
+from fedexp.parts.pre_aggregation.nearest_neighbours import clip_rows, neighbour_means
 
 
 def slow(rows: torch.Tensor, f: int) -> list[list[float]]:
@@ -28,6 +29,19 @@ def test_by_hand():
     ]
     assert neighbour_means(rows, 0).flatten().tolist() == [23.75] * 4
     assert neighbour_means(rows[:1], 0).flatten().tolist() == [0]
+
+
+def test_rows_are_shortened_before_by_hand():
+    rows = torch.tensor([[3.0, 4.0], [0.0, 1.0], [0.0, 0.0]])
+    torch.testing.assert_close(clip_rows(rows, 2.5), torch.tensor([[1.5, 2.0], [0.0, 1.0], [0.0, 0.0]]))
+    assert torch.equal(clip_rows(rows, float("inf")), rows)
+
+
+def test_what_is_mixed_is_shortened(tiny: Tiny):
+    words = ("pre_aggregation=nearest_neighbours", "scenario.clients=3", "scenario.participants=3")
+    world = world_of(tiny(*words, "pre_aggregation.byzantine=1", "pre_aggregation.clip_norm=1e-3"))
+    row, _ = folded(world, uploads_like(torch.ones(3, world.layout.size)))
+    assert float((row - world.first.flat).norm()) == pytest.approx(1e-3, rel=1e-3)
 
 
 def test_ties_go_to_the_smallest_number():
