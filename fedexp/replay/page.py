@@ -22,8 +22,9 @@ RULE = """\
 The rule: a published number *agrees* if it lies where 95 of 100 runs like ours would (a mean where 95 of 100 such means
 would), and else it *differs*; how runs scatter is taken from ours, the published ones and the other cells of the table.
 *Sees* is the difference from which on a number is outside. There is no verdict before all planned seeds are run (*so
-far*), and of right numbers about 5 in 100 differ by chance. A run that did not get there in its rounds counts as one
-that would have in the round after, and its cell never agrees."""
+far*), and of right numbers about 5 in 100 differ by chance. Where several settings try for one number, the one that
+comes out best counts. A run that did not get there in its rounds counts as one that would have in the round after, and
+its cell never agrees."""
 
 
 @dataclass(frozen=True)
