@@ -9,10 +9,10 @@ from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config.override_text import override_text
 from fedexp.core.nested import flatten_keys
+from fedexp.files.url_credentials import ADDRESS_VARIABLE
 from fedexp.maths.unseen import unseen_count
 from fedexp.process.cpu_cores import usable_cores
 
-MLFLOW = "MLFLOW_TRACKING_URI"
 _VARIABLE = re.compile(r"\$\{\s*oc\.env:[^${}]*\}")
 
 
@@ -55,7 +55,11 @@ def with_environment(config: DictConfig) -> DictConfig:
     """A config in which references to environment variables are replaced by values, except for MLflow's."""
     container = OmegaConf.to_container(config, resolve=False)
     assert isinstance(container, dict)
-    asking = [key for key, text in flatten_keys(container).items() if "oc.env" in str(text) and MLFLOW not in str(text)]
+    asking = [
+        key
+        for key, text in flatten_keys(container).items()
+        if "oc.env" in str(text) and ADDRESS_VARIABLE not in str(text)
+    ]
     for key in asking:
         OmegaConf.update(config, key, OmegaConf.select(config, key))
     return config
@@ -63,7 +67,7 @@ def with_environment(config: DictConfig) -> DictConfig:
 
 def words_with_environment(words: Sequence[str]) -> list[str]:
     """Overrides in which references to environment variables are replaced by values, except for MLflow's."""
-    return [_with_environment(word) if "oc.env" in word and MLFLOW not in word else word for word in words]
+    return [_with_environment(word) if "oc.env" in word and ADDRESS_VARIABLE not in word else word for word in words]
 
 
 def _with_environment(word: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
-from fedexp.config.resolvers import MLFLOW, local_values, with_environment
+from fedexp.config.resolvers import local_values, with_environment
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import flatten_keys
@@ -22,7 +22,7 @@ from fedexp.core.renamed_targets import migrate_config
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.untrusted_json import read_json
 from fedexp.files.untrusted_yaml import read_yaml_list
-from fedexp.files.url_credentials import without_password, without_passwords
+from fedexp.files.url_credentials import ADDRESS_VARIABLE, without_password, without_passwords
 
 NAME, FOLDER, FILES = "config.json", ".hydra", ("hydra", "overrides", "config")
 
@@ -110,7 +110,7 @@ def _for_this_machine(saved: SavedConfig) -> dict[str, Any]:
     directory = values.get(str(saved.references.get("data_dir")), saved.config.get("data_dir"))
     values |= {"${data_dir}": directory}
     follows = {key: values[text] for key, text in saved.references.items() if isinstance(text, str) and text in values}
-    if (address := os.environ.get(MLFLOW)) and MLFLOW in str(saved.references.get("tracker.uri")):
+    if (address := os.environ.get(ADDRESS_VARIABLE)) and ADDRESS_VARIABLE in str(saved.references.get("tracker.uri")):
         follows["tracker.uri"] = without_password(address)
     return _with_references(saved.config, follows)
 

@@ -12,8 +12,8 @@ import yaml
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted import read_regular
+from fedexp.files.untrusted_json import MAX_BYTES, MAX_DEPTH
 
-MAX_BYTES, MAX_DEPTH = 8_000_000, 40  # bytes; levels
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 

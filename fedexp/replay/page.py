@@ -102,9 +102,9 @@ def measurement_grid(lines: Sequence[JudgedCell]) -> Grid:
 def documents(table: PublishedTable, lines: Sequence[JudgedCell], into: str) -> dict[str, str]:
     """The page of a table, and its commands apart where it would be long: texts by their files in `into`/NAME."""
     commands = f"## Commands\n\n{_commands(lines)}"
-    whole = markdown(table, lines, into, commands)
-    if len(whole) <= MOST_LETTERS:
-        return {PAGE: whole}
+    complete_page = markdown(table, lines, into, commands)
+    if len(complete_page) <= MOST_LETTERS:
+        return {PAGE: complete_page}
     link = f"The commands of all runs stand in [{COMMANDS}]({COMMANDS})."
     return {PAGE: markdown(table, lines, into, link), COMMANDS: f"# {table.about}\n\n{commands}\n"}
 

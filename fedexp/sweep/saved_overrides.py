@@ -14,17 +14,17 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
 from fedexp.config.launchers import LAUNCHERS
-from fedexp.config.resolvers import MLFLOW
 from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.nested import lookup
 from fedexp.files.atomic import display_path
+from fedexp.files.url_credentials import ADDRESS_VARIABLE
 
 NUMBERS = ("jobs", "runs", "parallel", "timeout_min", "cpus_per_task", "gpus_per_node", "cpus", "gpus")
 CHOICES = {"hydra/sweeper": ("basic", "one_at_a_time"), "hydra/launcher": ("basic", *LAUNCHERS)}
 MOST_COPIES = 10**6  # of a value that words repeat, each those of another: `b=${a}${a}`, `c=${b}${b}`, ...
 _OPTION = re.compile(r"[\w-]+(/[\w-]+)*")
 _RESOLVERS = "data_root|usable_cores|likely_malicious|oc.select|now|hydra"
-_REFERENCE = re.compile(rf"\$\{{\s*([\w.-]+\s*\}}|({_RESOLVERS})\s*:|oc.env\s*:\s*{MLFLOW}\s*[,}}])")
+_REFERENCE = re.compile(rf"\$\{{\s*([\w.-]+\s*\}}|({_RESOLVERS})\s*:|oc.env\s*:\s*{ADDRESS_VARIABLE}\s*[,}}])")
 
 
 def read_overrides(saved: Mapping[str, Any], typed: Sequence[str], path: Path) -> list[str]:

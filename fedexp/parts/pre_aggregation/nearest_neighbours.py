@@ -22,7 +22,6 @@ from fedexp.parts import (
     mix_rows,
     squared_distances,
 )
-from fedexp.parts.aggregator.norm_clipping import clip_factors
 
 
 def neighbour_means(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
@@ -41,7 +40,8 @@ def neighbour_means(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
 
 def clip_rows(delta: torch.Tensor, longest: float) -> torch.Tensor:
     """The rows of `delta [C, D]`, none longer than `longest`."""
-    return delta * clip_factors(distances_to(delta), longest)[:, None].to(delta.dtype)
+    norm = distances_to(delta)
+    return delta * torch.where(norm > longest, longest / norm, 1.0)[:, None].to(delta.dtype)
 
 
 class NearestNeighbours(Tolerant, PreAggregation):

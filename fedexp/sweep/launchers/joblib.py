@@ -44,7 +44,7 @@ class Joblib(Launcher):
 
         def tasks() -> Iterator[Any]:
             for folder in folders:
-                in_use = Counter(gpu_of[other] for other in running)
+                in_use = Counter(gpu_of[point] for point in running)
                 gpu_of[folder] = min(range(max(1, gpus)), key=lambda gpu: in_use[gpu])
                 running.append(folder)
                 yield delayed(run_on_gpu)(run_point, folder, gpu_of[folder])

@@ -36,6 +36,11 @@ Inference = Callable[[torch.Tensor], torch.Tensor]  # [B, *shape] to [B, *output
 Evaluator = Callable[[Any, Entries, Activations, int], Activations]  # entries [G, *shape], and G
 
 
+def with_bias(lines: torch.Tensor, entries: Entries) -> torch.Tensor:
+    """Returns the weights `lines [O, I]` of a layer with its bias behind them, `[O, I + 1]`, if it has one."""
+    return torch.cat([lines, entries["bias"][:, None]], dim=1) if "bias" in entries else lines
+
+
 def evaluate_as_is(layer: nn.Module, _entries: Entries, flow: Activations, _rows: int) -> Activations:
     """Evaluates a layer without entries that treats each channel separately; dropout does nothing in eval mode."""
     return Activations(layer(flow.x), flow.form)

@@ -68,10 +68,10 @@ def manual_pass(
 
 def _builders(plan: list[PlannedLayer]) -> Iterator[tuple[PlannedLayer, ManualBuilder]]:
     """Yields each layer and what builds its pass; one that has a pass together with its predecessor is left out."""
-    rest = deque(plan)
-    while rest:
-        planned = rest.popleft()
-        with_next = planned.kind.manual_with_next(planned, rest[0]) if rest else None
+    queue = deque(plan)
+    while queue:
+        planned = queue.popleft()
+        with_next = planned.kind.manual_with_next(planned, queue[0]) if queue else None
         if with_next is not None:
-            rest.popleft()
+            queue.popleft()
         yield planned, with_next or planned.kind.manual

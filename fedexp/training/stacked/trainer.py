@@ -5,8 +5,6 @@ and a row that is done is frozen. On a GPU several steps are captured once a sha
 layers have passes that are written out.
 """
 
-import logging
-import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -16,7 +14,6 @@ import torch
 from torch import nn
 from torch.func import functional_call, grad, vmap
 
-from fedexp.core.errors import RunError, first_line
 from fedexp.core.torch_generator import seed_torch
 from fedexp.core.values import Layout
 from fedexp.maths.optimizer_steps import mask_rows
@@ -34,17 +31,9 @@ from fedexp.training.per_example.clipped_sum import ClippedGradientSum
 from fedexp.training.stacked.batch_schedule import BatchSchedule
 from fedexp.training.stacked.bucket import Bucket
 from fedexp.training.stacked.buckets import Buckets, round_up_to_multiple
-from fedexp.training.stacked.graph_cache import (
-    CudaGraphCache,
-    GraphShape,
-    StepArrays,
-    pad_rows,
-    round_down_size,
-    round_up_size,
-)
+from fedexp.training.stacked.graph_cache import CudaGraphCache, StepArrays, pad_rows
+from fedexp.training.stacked.row_groups import RowGroups
 from fedexp.training.stacked.step_schedule import StepBatch, steps_on_host
-
-log = logging.getLogger(__name__)
 
 Tensors = tuple[torch.Tensor, ...]
 PREFETCH_DIVISOR = 8 * 16  # an eighth of the memory for coins, which take 16 bytes each while they are drawn
@@ -66,7 +55,6 @@ class StackedTrainer:
         rule, privacy = recipe.rule, recipe.privacy
         self.network, self.layout, self.examples, self.rule = network, layout, examples, rule
         self.privacy, self.memory_mb = privacy, memory_mb
-        self.most_rows = math.inf  # at once, fewer where the memory was too small
         self.usual_sizes = participants, 0 if rule.batch_size == "full" else rule.batch_size
         self.reference_models = ReferenceModels(network, layout) if rule.compares else None
         self.objective = Objective(recipe.loss, rule, network)
@@ -89,10 +77,18 @@ class StackedTrainer:
         self.is_eager = examples.x.device.type != "cuda"
         self.plan = self._plan_layers()
         self.activations += 0 if self.plan is None else self.plan.scratch_floats
+        self.row_groups = self._group_rows()
         self.buckets = Buckets(examples, recipe, layout, self.plan, memory_mb)
         if not self.is_eager:
-            self.buckets.graph_cache = CudaGraphCache(self._graph_steps, self._shape_mb, memory_mb)
+            self.buckets.graph_cache = CudaGraphCache(self._graph_steps, self.row_groups.shape_mb, memory_mb)
             self.buckets.keyed_random = self.keyed_random
+
+    def _group_rows(self) -> RowGroups:
+        copies = 6 + self.rule.slots + len(self.rule.compares)
+        copies += self.clipped_gradients is not None or self.plan is not None
+        copies += self.plan is not None and self.plan.bf16
+        usual_batch = None if self.is_eager else self.usual_sizes[1]
+        return RowGroups(self.memory_mb, self.layout.size, copies, self.activations, usual_batch)
 
     def _plan_layers(self) -> LayerPlan | None:
         """Returns the plan of batched passes: on a GPU, where the rule uses only the outputs; None otherwise."""
@@ -103,52 +99,12 @@ class StackedTrainer:
         return plan_layers(self.network, self.layout, tuple(example.shape[1:]))
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
-        """Splits rows into buckets `[n]` of similar step counts: at least one a worker, each within the memory."""
-        schedule = BatchSchedule.of(task.batches)
-        steps, batch = schedule.steps, schedule.width
-        fits = max(1, int(self.memory_mb * 1e6 / (4 * self._row_floats(batch))))
-        share = max(1, math.ceil(len(steps) / workers))
-        size = share if fits >= share else fits if self.is_eager else round_down_size(fits)
-        order = np.argsort(-steps, kind="stable")
-        return [
-            group for cut in range(0, len(order), size) for group in _split_by_steps(order[cut : cut + size], steps)
-        ]
-
-    def _row_floats(self, batch: int) -> int:
-        """Returns the floats that a row with batches of this size takes."""
-        rows = 6 + self.rule.slots + len(self.rule.compares)
-        rows += self.clipped_gradients is not None or self.plan is not None
-        rows += self.plan is not None and self.plan.bf16
-        examples = batch if self.is_eager else round_up_size(batch, self.usual_sizes[1])
-        return self.layout.size * rows + examples * self.activations
+        """Splits rows into groups `[n]` of similar step counts: at least one a worker, each within the memory."""
+        return self.row_groups.split(BatchSchedule.of(task.batches), workers)
 
     def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
-        """Trains the rows `[R]` together; returns `[R, D + 2]` in their order.
-
-        Where a GPU's memory is too small they are trained in two halves, and from then on fewer at once.
-
-        Raises:
-            RunError: halves do not fit, either.
-        """
-        if len(rows) > self.most_rows:
-            parts = np.array_split(rows, math.ceil(len(rows) / self.most_rows))
-            return torch.cat([self.run(task, part) for part in parts])
-        try:
-            return self._run(task, rows)
-        except torch.OutOfMemoryError as error:
-            if self.most_rows < math.inf or len(rows) < 2:
-                raise RunError(
-                    f"the GPU's memory is too small for {len(rows)} client(s) at once: {first_line(error)}; set "
-                    f"engine.memory_mb below {self.memory_mb / 2:.0f}, or engine=loop"
-                ) from error
-            self.most_rows = math.ceil(len(rows) / 2)
-        log.warning(
-            "the GPU's memory is too small for %d clients at once; %d are trained instead, as with a lower "
-            "engine.memory_mb, now %.0f",
-            *(len(rows), self.most_rows, self.memory_mb),
-        )
-        self.buckets.clear()
-        return self.run(task, rows)
+        """Trains the rows `[R]` together; returns `[R, D + 2]` in their order."""
+        return self.row_groups.run(partial(self._run, task), rows, self.buckets.clear)
 
     def _run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
         row_count, schedule = len(rows), BatchSchedule.of([task.batches[row] for row in rows.tolist()])
@@ -228,10 +184,6 @@ class StackedTrainer:
         new_buffers = [entry for layer in self.norms for entry in layer.updated or ()]
         return loss, (loss.detach(), torch.cat(new_buffers) if new_buffers else buffers)
 
-    def _shape_mb(self, shape: GraphShape) -> float:
-        """Returns the megabytes that captured steps of a shape take."""
-        return 4e-6 * shape.rows * self._row_floats(shape.batch)
-
     def _graph_steps(self, bucket: Bucket) -> None:
         """Takes the next steps of every row in place; this is what a CUDA graph captures."""
         assert bucket.step_schedule is not None
@@ -292,11 +244,3 @@ class StackedTrainer:
         if self.reference_models is not None and bucket.reference_rows is not None:
             reference_outputs = vmap(self.reference_models.evaluate, in_dims=(1, 0))(bucket.reference_rows, x)
         return reference_outputs, *(() if bucket.counts is None else (bucket.counts,))
-
-
-def _split_by_steps(rows: np.ndarray, steps: np.ndarray) -> list[np.ndarray]:
-    """Splits rows (longest first) where the shortest would be padded to more than twice its steps."""
-    if len(rows) and steps[rows[0]] > 2 * max(1, steps[rows[-1]]):
-        short = int(np.argmax(steps[rows] * 2 < steps[rows[0]]))
-        return [rows[:short], *_split_by_steps(rows[short:], steps)]
-    return [rows] if len(rows) else []

@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from fedexp.training.layers.example_gradients import LayerGradients, MaterialisedGradients, OuterProductGradients
-from fedexp.training.layers.kind import Activations, Entries, LayerKind, PlannedLayer, Shape
+from fedexp.training.layers.kind import Activations, Entries, LayerKind, PlannedLayer, Shape, with_bias
 from fedexp.training.layers.layer_pass import BatchedContext, LayerPass, ManualContext
 
 
@@ -61,7 +61,7 @@ def lines(entries: Entries, flattened: Shape | None) -> torch.Tensor:
     weight = entries["weight"]
     if flattened is not None:
         weight = weight.view(len(weight), flattened[0], -1).movedim(1, -1).flatten(1)
-    return torch.cat([weight, entries["bias"][:, None]], dim=1) if "bias" in entries else weight
+    return with_bias(weight, entries)
 
 
 def evaluate_linear(_layer: nn.Linear, entries: Entries, flow: Activations, rows: int) -> Activations:

@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from fedexp.training.layers.example_gradients import LayerGradients, MaterialisedGradients
-from fedexp.training.layers.kind import Activations, Entries, Evaluator, Inference, LayerKind, Shape
+from fedexp.training.layers.kind import Activations, Entries, Evaluator, Inference, LayerKind, Shape, with_bias
 from fedexp.training.layers.kinds.convolution.batched import build_batched_convolution
 from fedexp.training.layers.kinds.convolution.manual import Convolution, ManualConvolution, build_with_pool
 from fedexp.training.layers.kinds.convolution.pixel_pairs import PixelPairs, is_narrow
@@ -20,8 +20,7 @@ def output_shape(layer: Convolution, shape: Shape) -> Shape:
 
 def kernel_lines(entries: Entries, _flattened: Shape | None) -> torch.Tensor:
     """Returns the kernels `[O, P]`, one a line in the order of a patch (height, width, channel), its bias behind it."""
-    weight = entries["weight"].movedim(1, -1).flatten(1)
-    return torch.cat([weight, entries["bias"][:, None]], dim=1) if "bias" in entries else weight
+    return with_bias(entries["weight"].movedim(1, -1).flatten(1), entries)
 
 
 def pads_with_zeros(layer: Convolution) -> bool:
@@ -68,12 +67,9 @@ def convolution_gradients(layer: Convolution, inputs: torch.Tensor, errors: torc
 
     `inputs [B, C, ...]` and `errors [B, O, ...]`. They are small, and formed.
     """
-    assert not isinstance(layer.padding, str)
-    kernel, padding, dilation, stride = layer.kernel_size, layer.padding, layer.dilation, layer.stride
-    if isinstance(layer, nn.Conv1d):
-        inputs = inputs.unsqueeze(-2)
-        kernel, padding, dilation, stride = (1, *kernel), (0, *padding), (1, *dilation), (1, *stride)
-    patches = F.unfold(inputs, kernel, dilation, padding, stride)
+    spec = ConvolutionSpec.of(layer, tuple(inputs.shape[1:]))
+    images = inputs.unsqueeze(-2) if isinstance(layer, nn.Conv1d) else inputs
+    patches = F.unfold(images, spec.kernel, spec.dilation, spec.padding, spec.stride)
     errors = errors.flatten(2)
     weight = (errors @ patches.transpose(1, 2)).flatten(1)
     return MaterialisedGradients(weight if layer.bias is None else torch.cat([weight, errors.sum(dim=2)], dim=1))

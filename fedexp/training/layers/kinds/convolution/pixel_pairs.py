@@ -48,12 +48,12 @@ class PixelPairs:
         )
 
     def weight_grad(self, x: torch.Tensor, grad: torch.Tensor, padding: tuple[int, ...]) -> torch.Tensor:
-        """Returns the gradient of the weights, given `x` and the gradient at what `convolve` returned."""
+        """Returns the gradient `[O, C, height, width]` of the weights, given that at what `convolve` returned."""
         pairs = self._differentiate(x, grad, padding, [False, True, False])[1]
         return _both_copies(pairs.contiguous()).sum(0)
 
     def input_grad(self, x: torch.Tensor, grad: torch.Tensor, padding: tuple[int, ...]) -> torch.Tensor:
-        """Returns the gradient at `x`, as `weight_grad` that of the weights."""
+        """Returns the gradient at `x`, `[B, C, H, W]`, as `weight_grad` that of the weights."""
         return self._differentiate(x, grad, padding, [True, False, False])[0]
 
     def _differentiate(

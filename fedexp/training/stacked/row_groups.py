@@ -1,0 +1,85 @@
+"""How many rows of the stacked engine train at once: as many as fit in the memory.
+
+Legend: R rows, B examples of a batch, D entries of a row.
+"""
+
+import logging
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from fedexp.core.errors import RunError, first_line
+from fedexp.training.stacked.batch_schedule import BatchSchedule
+from fedexp.training.stacked.graph_cache import GraphShape, round_down_size, round_up_size
+
+log = logging.getLogger(__name__)
+
+
+class RowGroups:
+    """Groups of rows that fit in `memory_mb`, and what is done where they do not.
+
+    A row takes `copies` times its entries `D`, and `activations` floats for each example of its batch. On a GPU
+    (`usual_batch` is not None) shapes are rounded up, but not past the usual batch.
+    """
+
+    def __init__(self, memory_mb: float, entries: int, copies: int, activations: int, usual_batch: int | None) -> None:
+        self.memory_mb, self.usual_batch = memory_mb, usual_batch
+        self.entry_floats, self.activations = entries * copies, activations
+        self.most_rows = math.inf  # at once, fewer where the memory was too small
+
+    def shape_mb(self, shape: GraphShape) -> float:
+        """Returns the megabytes that captured steps of a shape take."""
+        return 4e-6 * shape.rows * self._row_floats(shape.batch)
+
+    def split(self, schedule: BatchSchedule, workers: int) -> list[np.ndarray]:
+        """Splits rows into groups `[n]` of similar step counts: at least one a worker, each within the memory."""
+        steps, share = schedule.steps, max(1, math.ceil(len(schedule.steps) / workers))
+        fits = max(1, int(self.memory_mb * 1e6 / (4 * self._row_floats(schedule.width))))
+        size = share if fits >= share else fits if self.usual_batch is None else round_down_size(fits)
+        order = np.argsort(-steps, kind="stable")
+        groups = (order[cut : cut + size] for cut in range(0, len(order), size))
+        return [part for group in groups for part in _split_by_steps(group, steps)]
+
+    def run(
+        self, train: Callable[[np.ndarray], torch.Tensor], rows: np.ndarray, free: Callable[[], None]
+    ) -> torch.Tensor:
+        """Trains rows `[R]` together: `[R, ...]`. Where memory is too small, in two halves, and so from then on.
+
+        `free` gives back what is kept for later rows.
+
+        Raises:
+            RunError: halves do not fit, either.
+        """
+        if len(rows) > self.most_rows:
+            parts = np.array_split(rows, math.ceil(len(rows) / self.most_rows))
+            return torch.cat([self.run(train, part, free) for part in parts])
+        try:
+            return train(rows)
+        except torch.OutOfMemoryError as error:
+            if self.most_rows < math.inf or len(rows) < 2:
+                raise RunError(
+                    f"the GPU's memory is too small for {len(rows)} client(s) at once: {first_line(error)}; set "
+                    f"engine.memory_mb below {self.memory_mb / 2:.0f}, or engine=loop"
+                ) from error
+            self.most_rows = math.ceil(len(rows) / 2)
+        log.warning(
+            "the GPU's memory is too small for %d clients at once; %d are trained instead, as with a lower "
+            "engine.memory_mb, now %.0f",
+            *(len(rows), self.most_rows, self.memory_mb),
+        )
+        free()
+        return self.run(train, rows, free)
+
+    def _row_floats(self, batch: int) -> int:
+        examples = batch if self.usual_batch is None else round_up_size(batch, self.usual_batch)
+        return self.entry_floats + examples * self.activations
+
+
+def _split_by_steps(rows: np.ndarray, steps: np.ndarray) -> list[np.ndarray]:
+    """Splits rows (longest first) where the shortest would be padded to more than twice its steps."""
+    if len(rows) and steps[rows[0]] > 2 * max(1, steps[rows[-1]]):
+        short = int(np.argmax(steps[rows] * 2 < steps[rows[0]]))
+        return [rows[:short], *_split_by_steps(rows[short:], steps)]
+    return [rows] if len(rows) else []
