@@ -5,9 +5,9 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby, takewhile
 
 from fedexp.replay import catalog, results
+from fedexp.replay.command_list import describe_commands
 from fedexp.replay.published import Published
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell, PublishedTable
@@ -17,7 +17,6 @@ from fedexp.report.draw.markdown import Grid, escape_markdown
 OUTCOMES: tuple[Outcome, ...] = ("agrees", "disputed", "differs", "not resolved", "so far", "not run")
 DECIDED: tuple[Outcome, ...] = ("agrees", "disputed", "differs", "not resolved")
 PAGE, COMMANDS, MOST_LETTERS = "README.md", "commands.md", 30_000
-OWN_WORDS = 2  # of a run, where several have the others in common
 RULE = """\
 The rule: a published number *agrees* if it lies where 95 of 100 runs like ours would (a mean where 95 of 100 such means
 would), and else it *differs*; how runs scatter is taken from ours, the published ones and the other cells of the table.
@@ -159,34 +158,8 @@ def _commands(lines: Sequence[JudgedCell]) -> str:
     by_words: dict[tuple[str, ...], list[JudgedCell]] = {}
     for line in lines:
         by_words.setdefault(line.cell.overrides, []).append(line)
-    shared_words = takewhile(lambda words: len(set(words)) == 1, zip(*by_words, strict=False))
-    common = [words[0] for words in shared_words]
-    seeds = sorted({line.cell.seeds for line in lines})
-    shared = f"`fedexp run -m {shlex.join(common)}{' ' * bool(common)}seed={','.join(map(str, range(seeds[0])))}`"
-    seeds_note = f" (up to {seeds[-1]} seeds where a cell has more)" * (len(seeds) > 1)
-    alone: list[str] = []
-    groups: list[str] = []
-    for prefix, group in groupby(by_words.items(), lambda item: item[0][len(common) : -OWN_WORDS]):
-        members = list(group)
-        shares_words = len(prefix) > OWN_WORDS and len(members) > OWN_WORDS
-        begin = len(common) + len(prefix) * shares_words
-        runs = [
-            f"* {run_name(cells)}: {f'`{shlex.join(words[begin:])}`, ' * (len(words) > begin)}"
-            f"{_format_minutes(cells[0])} min"
-            for words, cells in members
-        ]
-        if shares_words:
-            groups += ["", f"Behind `{shlex.join(prefix)}`:", "", *runs]
-        else:
-            alone += runs
-    return "\n".join(
-        [
-            f"{shared}{seeds_note}, and behind it the words of a run, with the minutes that a seed takes on one core:",
-            "",
-            *alone,
-            *groups,
-        ]
-    )
+    runs = {words: (run_name(cells), _format_minutes(cells[0])) for words, cells in by_words.items()}
+    return describe_commands(runs, sorted({line.cell.seeds for line in lines}))
 
 
 def run_name(cells: Sequence[JudgedCell]) -> str:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Part, Range
+from fedexp.maths.curve_metrics import SHARES
 from fedexp.maths.unseen import unseen_count
 
 MetricName = Literal[
@@ -42,6 +43,13 @@ class Evaluation(Part):
     def unseen_count(self, clients: int) -> int:
         """How many of so many clients never train: at least one if any are to."""
         return unseen_count(self.unseen_fraction, clients)
+
+    def refuse(self, metric: str) -> None:
+        """Raises ConfigError where RoA or ToA is asked of a value that this main metric cannot have."""
+        for key, thresholds in (("roa", self.roa), ("toa", self.toa)):
+            odd = [x for x in thresholds or () if not 0 <= x <= 1]
+            if odd and metric in SHARES:
+                raise ConfigError(f"evaluation.{key} must be values of {metric}, from 0 to 1, got {odd[0]:g}")
 
     def check(self) -> None:
         if self.own_test and self.personal_fraction:

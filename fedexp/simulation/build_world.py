@@ -139,12 +139,8 @@ def assemble_world(  # noqa: PLR0913
 ) -> World:
     """Chooses the trainer, makes the scorers, and puts the world together."""
     metric_set = MetricSet(exp.metrics, poisoned_split.data.class_names)
-    layout, device, data, split = (
-        ready.first.layout,
-        exp.engine.resolve_device(),
-        poisoned_split.data,
-        poisoned_split.split,
-    )
+    layout, device = ready.first.layout, exp.engine.resolve_device()
+    data, split = poisoned_split.data, poisoned_split.split
     clients_recipe = Recipe(exp.loss, exp.local, exp.privacy, len(data.class_names))
     participants = min(exp.scenario.participants, split.partition.clients)
     spec = TrainerSpec(network, layout, ready.train, clients_recipe, exp.engine.stack_memory_mb(), participants)

@@ -6,7 +6,6 @@ from typing import Any
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import describe_choice, option
-from fedexp.maths.curve_metrics import SHARES
 from fedexp.parts.dataset import check_data
 from fedexp.parts.dataset.contract import Facts
 from fedexp.scoring import metrics
@@ -135,11 +134,6 @@ def refuse(exp: Experiment) -> None:
             raise ConfigError(row.sentence(exp))
     clients = training_clients(exp)
     refuse_numbers(exp, clients)
-    if exp.stop.needs_test and not exp.evaluation.test:
-        raise ConfigError(
-            f"stop={option(exp.stop)} counts rounds by test data, but evaluation.test=false; use evaluation.test=true, "
-            "or stop=target, which looks at validation data"
-        )
     exp.clustering.refuse(clients)
     exp.fleet.refuse(clients)
     exp.engine.refuse()
@@ -206,8 +200,12 @@ def refuse_data(exp: Experiment) -> None:
     exp.loss.refuse(facts)
     refuse_targets(exp, facts)
     metrics.refuse(exp.metrics, facts)
-    refuse_thresholds(exp)
+    exp.evaluation.refuse(exp.metrics[0])
     exp.stop.refuse(exp.metrics[0])
+    if exp.stop.needs_test and not exp.evaluation.test:
+        raise ConfigError(
+            f"stop={option(exp.stop)} counts rounds by test data, but evaluation.test=false; use stop=target"
+        )
     for part in (exp.honest_federation, exp.attack, exp.audit):
         part.refuse(facts)
     input_facts = exp.features.facts(facts)
@@ -223,23 +221,13 @@ def refuse_targets(exp: Experiment, facts: Facts) -> None:
         return
     needing = [(role, part) for role, part in exp.parts() if getattr(part, "needs_classes", False)]
     demands = [(f"{role}={option(part)}", f"use another {role}") for role, part in needing]
-    if exp.evaluation.local_models:
-        demands.append(("evaluation.local_models=true", "leave it out"))
-    if exp.local.order == "by_class":
-        demands.append(("local.order=by_class", "use local.order=file"))
+    demands += [("evaluation.local_models=true", "leave it out")] * exp.evaluation.local_models
+    demands += [("local.order=by_class", "use local.order=file")] * (exp.local.order == "by_class")
     for subject, cure in demands:
         raise ConfigError(
             f"{subject} needs targets that are classes, but those of {describe_choice('dataset', exp.dataset)} are "
             f"{facts.targets}; {cure}"
         )
-
-
-def refuse_thresholds(exp: Experiment) -> None:
-    """Raises ConfigError where RoA or ToA is asked of a value that the main metric cannot have."""
-    for key, thresholds in (("roa", exp.evaluation.roa), ("toa", exp.evaluation.toa)):
-        odd = [x for x in thresholds or () if not 0 <= x <= 1]
-        if odd and exp.metrics[0] in SHARES:
-            raise ConfigError(f"evaluation.{key} must be values of {exp.metrics[0]}, from 0 to 1, got {odd[0]:g}")
 
 
 def _part_of(exp: Experiment, role: str) -> Any:
