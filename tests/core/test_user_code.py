@@ -41,7 +41,7 @@ def test_whatever_is_raised_becomes_one_line(error: BaseException, said: str):
 
 def test_ctrl_c_is_no_error_of_the_code():
     with pytest.raises(KeyboardInterrupt), refuse_errors("it raised"):
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)  # to this thread: another might take it a moment later
     with pytest.raises(TerminationSignal), refuse_errors("it raised"):
         raise TerminationSignal(signal.SIGTERM)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
