@@ -171,6 +171,10 @@ def refuse_numbers(exp: Experiment, clients: int | None) -> None:
             f"local.clip_norm={exp.local.clip_norm:g} would shorten the noised gradient of a batch, but privacy="
             f"{option(exp.privacy)} clips that of every example before; use local.clip_norm=null"
         )
+    if exp.local.order == "by_class" and exp.privacy.sampling != "rule":
+        raise ConfigError(
+            f"privacy={option(exp.privacy)} draws its batches, so local.order=by_class does nothing; leave it out"
+        )
     if exp.engine.precision == "bf16" and exp.privacy.example_clip is not None:
         raise ConfigError(
             f"engine.precision=bf16 would round the gradients of single examples, which privacy={option(exp.privacy)} "

@@ -1,4 +1,4 @@
-"""Forward passes without gradients, in eval mode: the same bits as the network's, with less work."""
+"""Forward passes without gradients, in eval mode: the network's numbers but for rounding, with less work."""
 
 from collections.abc import Callable
 from itertools import zip_longest

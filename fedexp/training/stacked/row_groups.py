@@ -21,11 +21,13 @@ class RowGroups:
     """Groups of rows that fit in `memory_mb`, and what is done where they do not.
 
     A row takes `copies` times its entries `D`, and `activations` floats for each example of its batch. On a GPU
-    (`usual_batch` is not None) shapes are rounded up, but not past the usual batch.
+    (`usual` is not None) rows and batches are rounded up, but not past their usual sizes.
     """
 
-    def __init__(self, memory_mb: float, entries: int, copies: int, activations: int, usual_batch: int | None) -> None:
-        self.memory_mb, self.usual_batch = memory_mb, usual_batch
+    def __init__(
+        self, memory_mb: float, entries: int, copies: int, activations: int, usual: tuple[int, int] | None
+    ) -> None:
+        self.memory_mb, self.usual = memory_mb, usual
         self.entry_floats, self.activations = entries * copies, activations
         self.most_rows = math.inf  # at once, fewer where the memory was too small
 
@@ -37,7 +39,10 @@ class RowGroups:
         """Splits rows into groups `[n]` of similar step counts: at least one a worker, each within the memory."""
         steps, share = schedule.steps, max(1, math.ceil(len(schedule.steps) / workers))
         fits = max(1, int(self.memory_mb * 1e6 / (4 * self._row_floats(schedule.width))))
-        size = share if fits >= share else fits if self.usual_batch is None else round_down_size(fits)
+        if self.usual is None:
+            size = min(share, fits)
+        else:
+            size = share if fits >= round_up_size(share, self.usual[0]) else min(share, round_down_size(fits))
         order = np.argsort(-steps, kind="stable")
         groups = (order[cut : cut + size] for cut in range(0, len(order), size))
         return [part for group in groups for part in _split_by_steps(group, steps)]
@@ -73,7 +78,7 @@ class RowGroups:
         return self.run(train, rows, free)
 
     def _row_floats(self, batch: int) -> int:
-        examples = batch if self.usual_batch is None else round_up_size(batch, self.usual_batch)
+        examples = batch if self.usual is None else round_up_size(batch, self.usual[1])
         return self.entry_floats + examples * self.activations
 
 

@@ -87,8 +87,8 @@ class StackedTrainer:
         copies = 6 + self.rule.slots + len(self.rule.compares)
         copies += self.clipped_gradients is not None or self.plan is not None
         copies += self.plan is not None and self.plan.bf16
-        usual_batch = None if self.is_eager else self.usual_sizes[1]
-        return RowGroups(self.memory_mb, self.layout.size, copies, self.activations, usual_batch)
+        usual = None if self.is_eager else self.usual_sizes
+        return RowGroups(self.memory_mb, self.layout.size, copies, self.activations, usual)
 
     def _plan_layers(self) -> LayerPlan | None:
         """Returns the plan of batched passes: on a GPU, where the rule uses only the outputs; None otherwise."""

@@ -2,9 +2,9 @@
 
 Vector units multiply 16 numbers; a convolution with 8 outputs leaves half of them idle. In channels-last memory, images
 `[B, 2 O, H, W / 2]` are the images `[B, O, H, W]`: so a convolution with 2 O outputs at stride (1, 2), whose kernel is
-one pixel wider and holds the weights twice, the second time a pixel further right, computes the same image. The outputs
-have the same bits, since the added weights are zeros (where an input is infinite, its neighbours get NaN). Gradients
-are sums in another order.
+one pixel wider and holds the weights twice, the second time a pixel further right, computes the same image. The added
+weights are zeros, so outputs differ in the last bit at most (where an input is infinite, its neighbours get NaN).
+Gradients are sums in another order.
 
 Legend: B batch, H x W pixels, C input and O output channels.
 """
