@@ -34,6 +34,7 @@ from fedexp.training.client.plain_network import (
     tie_shared,
 )
 from fedexp.training.client.precision import in_bf16
+from fedexp.training.client.strided_convolutions import order_channels_first
 
 STEPS, BATCH = 50, 64  # steps of training, and their examples at most, in one of which a parameter must have a part
 NetworkBuilder = Callable[[], nn.Module]  # builds it anew each time, always with the same first values
@@ -54,7 +55,7 @@ def build_network(model: Model, facts: Facts, seed: int, device: torch.device, p
         refuse_modules(subject, network)
         tie_shared(subject, network)
         model.initialise(network, stream(seed, "model"))
-        network = network.to(device)
+        network = order_channels_first(network.to(device))
         return in_bf16(network) if precision == "bf16" else network
 
 
