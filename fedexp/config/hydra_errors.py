@@ -1,4 +1,7 @@
-"""Hydra's errors in one readable line: what was wrong, what was given, and the nearest names."""
+"""Hydra's errors in one readable line: what was wrong, what was given, and the nearest names.
+
+Keys that Hydra lets pass are checked where the part is built: `core/part.py`.
+"""
 
 import difflib
 import re

@@ -1,4 +1,4 @@
-"""The outer loop: build, resume, iterate, evaluate, log, save."""
+"""The outer loop: builds a run, resumes and iterates it. `rounds.py` evaluates, the logbook writes and saves."""
 
 import logging
 from collections.abc import Callable, Iterator

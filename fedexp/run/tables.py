@@ -1,7 +1,9 @@
 """The tables that a run appends to while it lasts: metrics.csv, clients.csv, clusters.csv, digests.csv.
 
 Each round's lines are flushed as they are written. On resume everything after the state's round is removed, and a line
-that was cut off. A value that does not exist, or is infinite, is an empty cell.
+that was cut off. A value that does not exist, or is infinite, is an empty cell. The logbook writes them. Behind the
+first columns of metrics.csv come those of the first round's row: `simulation/round.py`, `rounds.py` and `measures/`
+make it.
 """
 
 import csv

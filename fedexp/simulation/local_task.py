@@ -20,7 +20,7 @@ from fedexp.training.workers.pool import TRAINING, JobKind, Work
 def make_task(
     exp: Experiment, received: torch.Tensor, plan: Plan, batches: tuple[Batches, ...], memory: Memory, ctx: Context
 ) -> Task:
-    """Makes the training task of a plan's participants from the rows that they `received [C, D]`."""
+    """Makes the task of a plan's participants from the rows that they `received [C, D]`, at its learning rate."""
     lr = exp.schedule.rate(exp.local, ctx.round)
     rule = exp.local.at(lr)
     start, anchor = check_call(exp, "local", rule.begin, received, plan.owner, memory, ctx)
@@ -45,7 +45,7 @@ def run_task(
 ) -> torch.Tensor:
     """Runs a task in groups of rows over the workers; returns `[C, D + loss_columns]`.
 
-    With a rule that tells its last slot, `[C, D + P + loss_columns]`.
+    With a local rule that needs its slot (momentum, say) after the last step, `[C, D + P + loss_columns]`.
     """
     steps = np.array([batches.steps for batches in task.batches], dtype=float)
     width = world.layout.size + world.layout.parameters * world.exp.local.finish_needs_slot + loss_columns

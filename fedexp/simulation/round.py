@@ -54,8 +54,8 @@ def fold(
 ) -> tuple[tuple[Weights, ...], dict[str, Memory]]:
     """Updates each model from the finite uploads that were trained from it, in the order of their owners.
 
-    An upload of which any row is not finite is dropped whole, and counted with those dropped before. A model rests,
-    with what is remembered of it, in a round that brought something for others only.
+    An upload of which any row is not finite is dropped whole, and counted with those dropped before. A model for which
+    nothing came, though something came for another, stays as it is, and so do its memories.
     """
     voters, dropped = keep_votes(uploads)
     report_dropped(ctx, dropped, len(uploads.owner))

@@ -2,6 +2,7 @@
 
 Weighted by the examples of those who took part, w + sum_k n_k / (sum_j n_j) * delta_k, or `weighting=uniform`, which is
 what the runs of the selection thesis did. The paper's divisor n (all data) is right only when everybody takes part.
+In a round of many clients `simulation/collect.py` takes the same mean group by group, and `reduce` gets one row.
 """
 
 import torch

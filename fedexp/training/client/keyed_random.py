@@ -79,7 +79,7 @@ class Prefetched:
     """Bernoulli draws of several steps at once: on a GPU ten steps then take as many kernels as one."""
 
     def __init__(self, keys: torch.Tensor, max_values: int) -> None:
-        """`step_keys [k, R]` of k steps; draws for as many steps as fit in `max_values` values, at least one."""
+        """`keys [k, R]` of k steps, from `step_keys`; draws for as many as fit in `max_values` values, one at least."""
         self.keys, self.position, self.max_values = keys, 0, max_values
         self.cache: dict[int, tuple[int, torch.Tensor]] = {}  # by draw: the first step, and those of some from there
 

@@ -46,8 +46,7 @@ class Buckets:
     def clear(self) -> None:
         """Frees all captured steps and what they hold."""
         if self.graph_cache is not None:
-            self.graph_cache.graphs.clear()
-            torch.cuda.empty_cache()
+            self.graph_cache.clear()
 
     def in_layout_order(self, rows: torch.Tensor) -> torch.Tensor:
         """Reorders rows `[R, D]`, or their trainable part `[R, P]`, from the passes' order to the layout's."""

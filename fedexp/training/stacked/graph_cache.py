@@ -1,10 +1,10 @@
 """Several steps captured as one CUDA graph: one for each shape, few shapes, and one pool of memory for all.
 
 A captured step has one shape for good. Batches of another size, and rounds of another number of participants, would
-each be captured anew. So shapes are rounded up to few sizes, of which those that the config asks for are themselves;
-padded rows are frozen, padded examples masked. Of the graphs only those used last are kept, as many as fit in the
-memory. What a captured step leaves behind lies in its bucket, outside the pool, so that
-the graphs may share it. Legend: R rows, B batch.
+each be captured anew. So shapes are rounded up to few sizes; the sizes that the config itself asks for are not
+rounded. Padded rows are frozen, padded examples masked. Of the graphs only those used last are kept, as many as fit in
+the memory; all go where a GPU's memory runs out (`row_groups.py`). What a captured step leaves behind lies in its
+bucket, outside the pool, so that the graphs may share it. Legend: R rows, B batch.
 """
 
 from collections import OrderedDict
@@ -92,6 +92,11 @@ class CudaGraphCache:
         self.graphs.move_to_end(shape)
         bucket, graph = self.graphs[shape]
         return bucket, graph.replay
+
+    def clear(self) -> None:
+        """Throws all graphs and their buckets away."""
+        self.graphs.clear()
+        torch.cuda.empty_cache()
 
     def _has_room(self, shape: GraphShape) -> bool:
         return len(self.graphs) < MAX_GRAPHS and sum(map(self.cost, [*self.graphs, shape])) <= self.limit

@@ -1,4 +1,7 @@
-"""Local workers: forks of this process that share its memory and end with it; their deaths are detected."""
+"""Local workers: forks of this process that share its memory and end with it; their deaths are detected.
+
+The run then ends in one line, and its last state is kept: `simulation/rounds.py`, `with_workers`.
+"""
 
 import logging
 import os

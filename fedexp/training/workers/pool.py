@@ -3,7 +3,8 @@
 Every process executes the same deterministic program; only the jobs (a client's training, a chunk of an evaluation) are
 divided. An idle process claims the next job from a counter in the group's store and writes the job's rows into a matrix
 of zeros. A sum over the processes (gloo on CPU cores, NCCL on GPUs) gives all of them the whole matrix. Processes that
-share memory write into that instead, and copy the whole matrix once all jobs are done.
+share memory write into that instead, and copy the whole matrix once all jobs are done. Forked processes are started,
+watched and ended in `forked.py`; what the death of one does to the run is in `simulation/rounds.py`, `with_workers`.
 """
 
 import io

@@ -1,6 +1,6 @@
 """Dropout of single values or of whole channels. Legend: R rows, B batch, H x W pixels, C channels.
 
-Masks are drawn in `training/client/keyed_random.py`, which answers for PyTorch's own dropout under autograd.
+Masks are drawn in `training/client/keyed_random.py`, which takes the place of PyTorch's own under autograd.
 """
 
 import torch
