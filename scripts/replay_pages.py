@@ -94,13 +94,22 @@ def count_numbers(cells: Sequence[JudgedCell]) -> Counter[str]:
 def describe_agreement(all_tables: Sequence[overview.TableProgress]) -> str:
     """How many of the published numbers were run and agree, and how many would differ by chance, in words."""
     counted = sum((count_numbers(line.judged_cells) for line in all_tables), Counter[str]())
-    run = counted["run"]
+    run, several = counted["run"], sum((count_tried(line.judged_cells) for line in all_tables), Counter[str]())
     share = f" ({100 * counted['agree'] / run:.0f} %)" if run else ""
     return (
-        f"Published numbers with all their seeds: {run}; {counted['agree']} agree{share}.\n"
+        f"Published numbers with all their seeds: {run}; {counted['agree']} agree{share}. Where several settings tried\n"
+        f"for one number, the best counts: so {several['agree']} of these {several['run']} agree, and "
+        f"{counted['agree'] - several['agree']} of the {run - several['run']} with a single setting.\n"
         f"If all were right, about {LEVEL * run:.0f} would differ by chance. Begun, without a verdict so far: "
         f"{counted['so far']}."
     )
+
+
+def count_tried(cells: Sequence[JudgedCell]) -> Counter[str]:
+    """Of the numbers that were run in several settings: how many there are, and how many agree."""
+    settings = Counter(line.cell.published_number for line in cells if line.verdict.outcome in page.DECIDED)
+    tried = [line.verdict.outcome for line in page.numbers(cells) if settings[line.cell.published_number] > 1]
+    return Counter({"run": len(tried), "agree": tried.count("agrees")})
 
 
 def cheapest(count: int) -> list[tuple[str, Result]]:
