@@ -70,7 +70,7 @@ class Logbook:
             self.progress.say(f"privacy: {promise}")
         if self.state.round:
             self.progress.say(f"continuing after round {self.state.round}")
-            self._archive_resumed_state()
+            self._archive_due_state()  # if the run was killed before it had done so
         self.tracker_client = exp.tracker.follow(self.folder, self.config, lambda: summary.provenance(exp, world))
         return self
 
@@ -96,8 +96,7 @@ class Logbook:
         self.state = state
         if self._archives_round() or time.perf_counter() - self.saved_at >= self.exp.checkpoint_s:
             self._save()
-        if self._archives_round():
-            checkpoint.keep(self.folder, state.round)
+        self._archive_due_state()
 
     def conclude(self) -> "pd.DataFrame":
         """Saves the last state, draws the pictures, writes and prints the summary; returns metrics.csv as a table."""
@@ -137,20 +136,18 @@ class Logbook:
         high = 255.0 if world.test.x.dtype == torch.uint8 else float(world.test.x.max())
         federation.draw_images(self.folder / "seen.png", images, high)
 
-    def _archive_resumed_state(self) -> None:
-        """Copies the resumed state into `states/` if the run was killed before it had done so."""
-        if self._archives_round():
-            checkpoint.archive_missing(self.folder, self.state, self.config, *self._engine_and_surroundings())
-
     def _archives_round(self) -> bool:
         return self.exp.keep_states > 0 and self.state.round % self.exp.keep_states == 0
+
+    def _archive_due_state(self) -> None:
+        """Copies the newest state into `states/` if the state of its round is to stay."""
+        if self._archives_round():
+            checkpoint.keep(self.folder, self.state.round)
 
     def _save(self) -> None:
         for table in self.tables.values():
             table.sync()
-        checkpoint.save(self.folder, self.state, self.config, *self._engine_and_surroundings())
+        choice = self.world.choice
+        environment = surroundings(self.exp, choice, self.world.pool.size)
+        checkpoint.save(self.folder, self.state, self.config, asdict(choice), environment)
         self.saved_round, self.saved_at = self.state.round, time.perf_counter()
-
-    def _engine_and_surroundings(self) -> tuple[dict[str, str], dict[str, str]]:
-        choice, pool = self.world.choice, self.world.pool
-        return asdict(choice), surroundings(self.exp, choice, pool.size)
