@@ -30,21 +30,13 @@ if TYPE_CHECKING:
 class Logbook:
     """The tables, the saved states and the closing reports of one run."""
 
-    def __init__(
-        self,
-        folder: Path,
-        exp: Experiment,
-        world: World,
-        config: dict[str, Any],
-        state: State,
-        progress: Progress | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, exp: Experiment, world: World, config: dict[str, Any], state: State) -> None:
         self.folder, self.exp, self.world, self.config = folder, exp, world, config
         self.counts = class_counts(world.partition, world.labels, len(world.label_names))
         names, single = (*first_columns(exp), digests.NAME), ("metrics.csv", digests.NAME)
         self.tables = {name: GrowingCsv(folder / name, state.round, single=name in single) for name in names}
         self.digest_line = [{}, *read_lines(folder / digests.NAME, digests.COLUMNS)][-1]
-        self.progress = progress or Progress(exp.rounds, state.round)
+        self.progress = Progress(exp.rounds, state.round)
         self.state, self.saved_round = state, state.round
         self.saved_at = time.perf_counter()
         self.tracker_client = TrackerClient()
@@ -108,7 +100,8 @@ class Logbook:
         if reason:
             self.progress.say(f"stopped after round {self.state.round}: {reason}")
         table = summary.read_metrics(self.folder / "metrics.csv")
-        facts = summary.summarise(self.exp, self.world, self.state, table, self.counts)
+        figures = summary.figures(self.exp, self.world, self.state, table, self.counts)
+        facts = {**figures, **summary.provenance(self.exp, self.world)}
         if self.exp.pictures:
             federation.draw(self.folder / "federation.png", self.counts, self.world.label_names)
             curves.draw(self.folder / "curves.png", table)

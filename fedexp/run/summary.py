@@ -31,14 +31,10 @@ def read_metrics(path: Path) -> "pd.DataFrame":
     return run_tables.read_frame(path, METRICS)
 
 
-def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
-    """Everything that summary.json holds, None for what does not exist; `counts [N, K]` as in `figures`."""
-    return {**figures(exp, world, state, table, counts), **provenance(exp, world)}
-
-
 def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
     """The entries that follow from metrics.csv, the last state and the world, in a run as in `fedexp verify`.
 
+    What does not exist is None.
     `counts [N, K]` is how many examples of each class the clients hold.
     """
     distances = label_distances(counts)
