@@ -102,7 +102,8 @@ def read(path: Path, config: dict[str, Any], device: torch.device) -> Checkpoint
     content = _read(path)
     if content is None:
         return None
-    _refuse_other(content["config"], config, path)
+    if changed := changed_keys(content["config"], config):
+        raise ConfigError(f"{path} belongs to another config: {changed}; restore these keys or start a new run")
     return Checkpoint(_parse_state(content, device), content["engine"], content.get("surroundings", {}))
 
 
@@ -160,11 +161,6 @@ def _is_intact(path: Path) -> bool:
         return False
     with zipfile.ZipFile(path) as archive:
         return archive.testzip() is None and not any(record.external_attr & 0x10 for record in archive.infolist())
-
-
-def _refuse_other(saved: dict[str, Any], config: dict[str, Any], path: Path) -> None:
-    if changed := changed_keys(saved, config):
-        raise ConfigError(f"{path} belongs to another config: {changed}; restore these keys or start a new run")
 
 
 def changed_keys(saved: dict[str, Any], config: dict[str, Any]) -> str:
