@@ -10,7 +10,6 @@ import torch
 
 from fedexp.core.values import State, Uploads
 from fedexp.files.run_tables import read_lines
-from fedexp.parts.federation.statistics import class_counts
 from fedexp.parts.tracker.courier import TrackerClient
 from fedexp.report.topics import clusters, curves, federation, run_summary
 from fedexp.run import banner, digests, summary
@@ -32,7 +31,6 @@ class Logbook:
 
     def __init__(self, folder: Path, exp: Experiment, world: World, config: dict[str, Any], state: State) -> None:
         self.folder, self.exp, self.world, self.config = folder, exp, world, config
-        self.counts = class_counts(world.partition, world.labels, len(world.label_names))
         names, single = (*first_columns(exp), digests.NAME), ("metrics.csv", digests.NAME)
         self.tables = {name: GrowingCsv(folder / name, state.round, single=name in single) for name in names}
         self.digest_line = [{}, *read_lines(folder / digests.NAME, digests.COLUMNS)][-1]
@@ -44,7 +42,7 @@ class Logbook:
     def __enter__(self) -> "Logbook":
         name = self.folder / "federation.csv"
         if not name.exists():
-            federation.write_csv(name, self.counts, self.world.label_names)
+            federation.write_csv(name, self.world.class_counts, self.world.label_names)
         exp, world = self.exp, self.world
         for line in banner.lines(exp, world.partition.clients):
             self.progress.say(line)
@@ -100,10 +98,10 @@ class Logbook:
         if reason:
             self.progress.say(f"stopped after round {self.state.round}: {reason}")
         table = summary.read_metrics(self.folder / "metrics.csv")
-        figures = summary.figures(self.exp, self.world, self.state, table, self.counts)
+        figures = summary.figures(self.exp, self.world, self.state, table)
         facts = {**figures, **summary.provenance(self.exp, self.world)}
         if self.exp.pictures:
-            federation.draw(self.folder / "federation.png", self.counts, self.world.label_names)
+            federation.draw(self.folder / "federation.png", self.world.class_counts, self.world.label_names)
             curves.draw(self.folder / "curves.png", table)
             self._draw_client_images()
         if lines := client_accuracy.accuracy_rows(self.exp, self.world, self.state):

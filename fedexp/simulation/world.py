@@ -11,6 +11,7 @@ from torch import nn
 
 from fedexp.core.values import Canaries, Layout, State, Weights
 from fedexp.parts.federation.partition import Partition
+from fedexp.parts.federation.statistics import class_counts
 from fedexp.scoring.metrics import MetricSet
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import DeferredScore, Scorer, Scores
@@ -73,6 +74,11 @@ class World(PreparedRun):
     def label_names(self) -> tuple[str, ...]:
         """The names that labels index: the classes, or `all` where a target is more than one number."""
         return self.class_names if self.train.y.dim() == 1 else ("all",)
+
+    @cached_property
+    def class_counts(self) -> np.ndarray:
+        """How many examples of each class the clients hold, `[N, K]`."""
+        return class_counts(self.partition, self.labels, len(self.label_names))
 
     def with_pool(self, pool: WorkerPool) -> "World":
         """The same world with another worker pool."""
