@@ -22,7 +22,7 @@ def present(source: Path, names: Collection[str]) -> set[str]:
     try:
         demand_complete(source)
         if not zipfile.is_zipfile(source):
-            return set(names) if has_tar_name(source) else set()
+            return set(names) if ".tar" in source.suffixes else set()  # its content shows only when it is read
         with zipfile.ZipFile(source) as archive:
             return set(_match_entries(archive, names).values())
     except DAMAGED:
@@ -47,11 +47,6 @@ def members(source: Path, names: Collection[str]) -> Iterator[tuple[str, bytes]]
         raise ConfigError(f"{source} is damaged: {error or type(error).__name__}") from None
     if missing:
         raise ConfigError(f"{source} lacks {min(missing)} ({len(missing)} of {len(names)} files are missing)")
-
-
-def has_tar_name(source: Path) -> bool:
-    """Whether a file's name says that it is a tar archive; its content shows only when it is read."""
-    return source.is_file() and ".tar" in source.suffixes
 
 
 def _folder(source: Path, names: Collection[str]) -> Iterator[tuple[str, bytes]]:

@@ -17,7 +17,7 @@ from fedexp.parts.privacy.ledger import Ledger
 from fedexp.simulation import context
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.start import start
-from fedexp.simulation.traffic import count_clients, megabytes
+from fedexp.simulation.traffic import megabytes
 from fedexp.simulation.world import World
 
 PATIENCE_S = 4.0  # after which no more rounds are counted
@@ -50,11 +50,6 @@ class DryRun:
     def rounds(self) -> int:
         return len(self.dry_rounds)
 
-    @property
-    def updates(self) -> int:
-        """How many times clients are asked, in all."""
-        return sum(count_clients(dry_round.selected) for dry_round in self.dry_rounds)
-
     def sim_s(self, rounds: int) -> float:
         """The simulated clock after so many rounds."""
         return self.dry_rounds[rounds - 1].sim_s
@@ -81,17 +76,12 @@ class RunEstimate:
         return ledger, ledger
 
 
-def is_foreseeable(exp: Experiment) -> bool:
-    """Whether the seed alone decides who takes part."""
-    return exp.selector.foreseeable and not exp.clustering.has_clusters
-
-
 def run_dry(exp: Experiment, world: World) -> DryRun | None:
     """Counts the rounds up to the last, or until `PATIENCE_S` is over.
 
     None if the selection depends on training.
     """
-    if not is_foreseeable(exp):
+    if not exp.selector.foreseeable or exp.clustering.has_clusters:
         return None
     started, dry_rounds = time.perf_counter(), []
     for dry_round in _dry_rounds(exp, world):

@@ -22,6 +22,11 @@ class RunOutline:
         """How many rounds are evaluated; the last one always is."""
         return self.rounds // self.evaluate_every + (self.rounds % self.evaluate_every > 0)
 
+    @property
+    def kept_states(self) -> int:
+        """How many states stay in the folder besides the newest ones."""
+        return self.rounds // self.keep_states if self.keep_states else 0
+
 
 @dataclass(frozen=True)
 class Seconds:
@@ -67,8 +72,7 @@ def seconds(result: ProbeResult, outline: RunOutline, start_s: float) -> Seconds
 def count_saves(rounds_s: float, outline: RunOutline) -> int:
     """How often the state is saved before the end."""
     by_clock = outline.rounds if outline.checkpoint_s == 0 else int(rounds_s / outline.checkpoint_s)
-    kept_states = outline.rounds // outline.keep_states if outline.keep_states else 0
-    return min(outline.rounds, max(by_clock, kept_states)) + kept_states
+    return min(outline.rounds, max(by_clock, outline.kept_states)) + outline.kept_states
 
 
 def growth_mb(result: ProbeResult, outline: RunOutline) -> float:
@@ -89,6 +93,5 @@ def memory_mb(result: ProbeResult, outline: RunOutline) -> tuple[float, float | 
 def disk_mb(result: ProbeResult, outline: RunOutline, rounds_s: float) -> float:
     """The size of the run folder: states, tables and other files."""
     state = result.state_mb + growth_mb(result, outline)
-    kept_states = outline.rounds // outline.keep_states if outline.keep_states else 0
-    states = 1 + min(1, count_saves(rounds_s, outline)) + kept_states
+    states = 1 + min(1, count_saves(rounds_s, outline)) + outline.kept_states
     return states * state + outline.rounds * result.table_mb + result.other_mb

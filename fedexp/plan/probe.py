@@ -1,24 +1,27 @@
 """Tries two rounds of a run, or a few more, in a temporary folder."""
 
 import os
+import signal
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 import torch
 
 from fedexp.core.values import Uploads
 from fedexp.parts.tracker.contract import Tracker
-from fedexp.plan.alarm import TimeLimitExceeded, time_limit
 from fedexp.plan.dry_run import round_work, trains_in_lockstep
 from fedexp.plan.footprint import gpu_mb, peak_mb, workers_mb
 from fedexp.plan.progress import ProgressReporter
 from fedexp.plan.time_budget import BudgetedPool, PartialRoundError, TimeBudget
 from fedexp.run import digests
 from fedexp.run.logbook import Logbook
-from fedexp.run.progress import SilentProgress
 from fedexp.run.state import checkpoint
 from fedexp.run.tables import TABLES
 from fedexp.simulation import context
@@ -80,7 +83,7 @@ def probe(
     progress.stage = lambda: budget.stage
     with TemporaryDirectory(prefix="fedexp-plan-") as name:
         folder, result = Path(name), ProbeResult()
-        with Logbook(folder, exp, world, config, world.initial_state(), SilentProgress()) as logbook:
+        with Logbook(folder, exp, world, config, world.initial_state()) as logbook:
             try:
                 with time_limit(budget_s + GRACE_S):
                     _try_rounds(exp, logbook, budget, result, progress)
@@ -96,6 +99,29 @@ def probe(
     if result.partial_stages and exp.stop.looks_at_scores:
         result.reason = None  # the rule looked at models that were not trained whole
     return result
+
+
+class TimeLimitExceeded(BaseException):
+    """Time is up. Not an Exception, so that no handler on the way takes it for an error of its own."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raises TimeLimitExceeded in a block that does not look at the clock; not in threads or on Windows."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _raise_exceeded)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _raise_exceeded(*_: int | FrameType | None) -> NoReturn:
+    raise TimeLimitExceeded
 
 
 def _try_rounds(

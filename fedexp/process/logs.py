@@ -20,7 +20,8 @@ def log_to(folder: Path, console: bool = True) -> None:
 
 def on_console() -> bool:
     """Whether log lines go anywhere but to files."""
-    return any(not isinstance(handler, logging.FileHandler) for handler in logging.getLogger().handlers)
+    silent = logging.root.manager.disable >= logging.CRITICAL
+    return not silent and any(not isinstance(handler, logging.FileHandler) for handler in logging.getLogger().handlers)
 
 
 def leave_out_on_terminals(mark: str) -> None:

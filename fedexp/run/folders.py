@@ -5,7 +5,7 @@ import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,22 +29,16 @@ def claim(folder: Path, *, dated: bool) -> Path:
     A name made of the time gets a number if it is taken (TIME, TIME-2, ...); a name given by hand must be free.
     """
     with make_parents(folder):
-        return _claim(folder, dated)
-
-
-def _claim(folder: Path, dated: bool) -> Path:
-    if not dated:
-        refuse_used(folder)
-        refuse_special_outputs(folder)
-        folder.mkdir(exist_ok=True)
-        return folder
-    for attempt in count(1):
-        candidate = folder if attempt == 1 else folder.with_name(f"{folder.name}-{attempt}")
-        try:
-            candidate.mkdir()
-        except FileExistsError:
-            continue
-        return candidate
+        if not dated:
+            refuse_used(folder)
+            refuse_special_outputs(folder)
+            folder.mkdir(exist_ok=True)
+            return folder
+        candidates = chain([folder], (folder.with_name(f"{folder.name}-{number}") for number in count(2)))
+        for candidate in candidates:
+            with suppress(FileExistsError):
+                candidate.mkdir()
+                return candidate
     raise AssertionError
 
 
@@ -101,12 +95,8 @@ def is_run(folder: Path) -> bool:
 
 def has_rounds(folder: Path) -> bool:
     """Whether a round of a run is recorded here."""
-    return (folder / "state.pt").exists() or _size(folder) > 0
-
-
-def _size(folder: Path) -> int:
     table = folder / "metrics.csv"
-    return table.stat().st_size if table.exists() else 0
+    return (folder / "state.pt").exists() or (table.exists() and table.stat().st_size > 0)
 
 
 def claim_from_config(output_config: "DictConfig") -> Path:

@@ -10,7 +10,6 @@ import torch
 
 from fedexp.core.values import State, Uploads
 from fedexp.files.run_tables import read_lines
-from fedexp.parts.federation.statistics import class_counts
 from fedexp.parts.tracker.courier import TrackerClient
 from fedexp.report.topics import clusters, curves, federation, run_summary
 from fedexp.run import banner, digests, summary
@@ -30,21 +29,12 @@ if TYPE_CHECKING:
 class Logbook:
     """The tables, the saved states and the closing reports of one run."""
 
-    def __init__(
-        self,
-        folder: Path,
-        exp: Experiment,
-        world: World,
-        config: dict[str, Any],
-        state: State,
-        progress: Progress | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, exp: Experiment, world: World, config: dict[str, Any], state: State) -> None:
         self.folder, self.exp, self.world, self.config = folder, exp, world, config
-        self.counts = class_counts(world.partition, world.labels, len(world.label_names))
         names, single = (*first_columns(exp), digests.NAME), ("metrics.csv", digests.NAME)
         self.tables = {name: GrowingCsv(folder / name, state.round, single=name in single) for name in names}
         self.digest_line = [{}, *read_lines(folder / digests.NAME, digests.COLUMNS)][-1]
-        self.progress = progress or Progress(exp.rounds, state.round)
+        self.progress = Progress(exp.rounds, state.round)
         self.state, self.saved_round = state, state.round
         self.saved_at = time.perf_counter()
         self.tracker_client = TrackerClient()
@@ -52,7 +42,7 @@ class Logbook:
     def __enter__(self) -> "Logbook":
         name = self.folder / "federation.csv"
         if not name.exists():
-            federation.write_csv(name, self.counts, self.world.label_names)
+            federation.write_csv(name, self.world.class_counts, self.world.label_names)
         exp, world = self.exp, self.world
         for line in banner.lines(exp, world.partition.clients):
             self.progress.say(line)
@@ -70,7 +60,7 @@ class Logbook:
             self.progress.say(f"privacy: {promise}")
         if self.state.round:
             self.progress.say(f"continuing after round {self.state.round}")
-            self._archive_resumed_state()
+            self._archive_due_state()  # if the run was killed before it had done so
         self.tracker_client = exp.tracker.follow(self.folder, self.config, lambda: summary.provenance(exp, world))
         return self
 
@@ -96,8 +86,7 @@ class Logbook:
         self.state = state
         if self._archives_round() or time.perf_counter() - self.saved_at >= self.exp.checkpoint_s:
             self._save()
-        if self._archives_round():
-            checkpoint.keep(self.folder, state.round)
+        self._archive_due_state()
 
     def conclude(self) -> "pd.DataFrame":
         """Saves the last state, draws the pictures, writes and prints the summary; returns metrics.csv as a table."""
@@ -109,9 +98,10 @@ class Logbook:
         if reason:
             self.progress.say(f"stopped after round {self.state.round}: {reason}")
         table = summary.read_metrics(self.folder / "metrics.csv")
-        facts = summary.summarise(self.exp, self.world, self.state, table, self.counts)
+        figures = summary.figures(self.exp, self.world, self.state, table)
+        facts = {**figures, **summary.provenance(self.exp, self.world)}
         if self.exp.pictures:
-            federation.draw(self.folder / "federation.png", self.counts, self.world.label_names)
+            federation.draw(self.folder / "federation.png", self.world.class_counts, self.world.label_names)
             curves.draw(self.folder / "curves.png", table)
             self._draw_client_images()
         if lines := client_accuracy.accuracy_rows(self.exp, self.world, self.state):
@@ -137,20 +127,18 @@ class Logbook:
         high = 255.0 if world.test.x.dtype == torch.uint8 else float(world.test.x.max())
         federation.draw_images(self.folder / "seen.png", images, high)
 
-    def _archive_resumed_state(self) -> None:
-        """Copies the resumed state into `states/` if the run was killed before it had done so."""
-        if self._archives_round():
-            checkpoint.archive_missing(self.folder, self.state, self.config, *self._engine_and_surroundings())
-
     def _archives_round(self) -> bool:
         return self.exp.keep_states > 0 and self.state.round % self.exp.keep_states == 0
+
+    def _archive_due_state(self) -> None:
+        """Copies the newest state into `states/` if the state of its round is to stay."""
+        if self._archives_round():
+            checkpoint.keep(self.folder, self.state.round)
 
     def _save(self) -> None:
         for table in self.tables.values():
             table.sync()
-        checkpoint.save(self.folder, self.state, self.config, *self._engine_and_surroundings())
+        choice = self.world.choice
+        environment = surroundings(self.exp, choice, self.world.pool.size)
+        checkpoint.save(self.folder, self.state, self.config, asdict(choice), environment)
         self.saved_round, self.saved_at = self.state.round, time.perf_counter()
-
-    def _engine_and_surroundings(self) -> tuple[dict[str, str], dict[str, str]]:
-        choice, pool = self.world.choice, self.world.pool
-        return asdict(choice), surroundings(self.exp, choice, pool.size)

@@ -54,17 +54,3 @@ class Progress:
             self.log_redirection.close()
             self.bar.close()
             self.bar = None
-
-
-class SilentProgress(Progress):
-    """Progress that prints nothing."""
-
-    def __init__(self) -> None:
-        super().__init__(0, 0)
-        self.close()
-
-    def round(self, row: dict[str, Any]) -> None:
-        pass
-
-    def say(self, text: str) -> None:
-        pass

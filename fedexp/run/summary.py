@@ -8,8 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fedexp.core.values import State
 from fedexp.files import run_tables
 from fedexp.files.atomic import write_atomically
@@ -31,17 +29,12 @@ def read_metrics(path: Path) -> "pd.DataFrame":
     return run_tables.read_frame(path, METRICS)
 
 
-def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
-    """Everything that summary.json holds, None for what does not exist; `counts [N, K]` as in `figures`."""
-    return {**figures(exp, world, state, table, counts), **provenance(exp, world)}
-
-
-def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
+def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame") -> dict[str, Any]:
     """The entries that follow from metrics.csv, the last state and the world, in a run as in `fedexp verify`.
 
-    `counts [N, K]` is how many examples of each class the clients hold.
+    What does not exist is None.
     """
-    distances = label_distances(counts)
+    distances = label_distances(world.class_counts)
     main, seconds = exp.metrics[0], table["sim_s" if exp.fleet.simulates else "host_s"]
     values, higher = table[f"test_{main}"], curve_metrics.HIGHER_IS_BETTER[main]
     roa, toa = (curve_metrics.thresholds(setting, main) for setting in (exp.evaluation.roa, exp.evaluation.toa))

@@ -144,7 +144,9 @@ def assemble_world(  # noqa: PLR0913
     clients_recipe = Recipe(exp.loss, exp.local, exp.privacy, len(data.class_names))
     participants = min(exp.scenario.participants, split.partition.clients)
     spec = TrainerSpec(network, layout, ready.train, clients_recipe, exp.engine.stack_memory_mb(), participants)
-    floats, best = choose_engine(exp, spec, ready.test)
+    with refuse_network_errors(exp.model):
+        floats = activation_floats(spec.build_network(), ready.test)
+        best = exp.engine.choose(spec, spec.participants)
     choice = pool.broadcast(best).keep_recorded(choice)
     return World(
         **vars(ready),
@@ -165,13 +167,6 @@ def assemble_world(  # noqa: PLR0913
         mixture_scorer=MixtureScorer(network(), layout, floats, ready.test, exp.loss),
         pool=pool,
     )
-
-
-def choose_engine(exp: Experiment, spec: TrainerSpec, test: Examples) -> tuple[int, EngineChoice]:
-    """Returns the activation floats of a test example (`[T, *shape]`), and the engine."""
-    with refuse_network_errors(exp.model):
-        floats = activation_floats(spec.build_network(), test)
-        return floats, exp.engine.choose(spec, spec.participants)
 
 
 def known_groups(data: Data, partition: Partition) -> np.ndarray | None:

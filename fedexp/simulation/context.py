@@ -9,12 +9,12 @@ from fedexp.core.values import Layout, Plan, Weights
 from fedexp.simulation.context_views import (
     AuditQueries,
     ClientQueries,
+    ExtraMessages,
     FleetQueries,
     PublicQueries,
     TrafficQueries,
     ValidationQueries,
 )
-from fedexp.simulation.extra_messages import ExtraMessages
 from fedexp.simulation.world import World
 
 

@@ -15,12 +15,32 @@ from fedexp.core.random_streams import client_draws, stream, streams
 from fedexp.core.values import Canaries, Plan, Uploads, Weights
 from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
-from fedexp.simulation.extra_messages import ExtraMessages
 from fedexp.simulation.local_task import make_task, run_task
 from fedexp.simulation.world import World
 from fedexp.training.client.batches import draw_all
 from fedexp.training.client.examples import Examples
 from fedexp.training.workers.pool import FINE_TUNING, Work
+
+
+class ExtraMessages:
+    """Counts the models that clients evaluate or fine-tune in one round besides training, for traffic and clock."""
+
+    def __init__(self) -> None:
+        self.reported_losses = 0
+        self.fine_tuned = 0
+        self._evaluators: dict[
+            int, tuple[Weights, list[np.ndarray]]
+        ] = {}  # by identity of the model, which is kept alive
+
+    def sent_for_evaluation(self, weights: Weights, owner: np.ndarray) -> None:
+        """Notes that the clients `owner [n]` report their loss of a model."""
+        self.reported_losses += len(owner)
+        self._evaluators.setdefault(id(weights), (weights, []))[1].append(owner)
+
+    @property
+    def evaluators(self) -> tuple[np.ndarray, ...]:
+        """The clients `[n]`, ascending, that evaluated each of the models."""
+        return tuple(np.unique(np.concatenate(owners)) for _, owners in self._evaluators.values())
 
 
 @dataclass(frozen=True)

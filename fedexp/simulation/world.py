@@ -1,15 +1,17 @@
 """What does not change during a run: tensors on the device, the network, the federation, the engine."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import torch
 from torch import nn
 
 from fedexp.core.values import Canaries, Layout, State, Weights
 from fedexp.parts.federation.partition import Partition
+from fedexp.parts.federation.statistics import class_counts
 from fedexp.scoring.metrics import MetricSet
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import DeferredScore, Scorer, Scores
@@ -21,7 +23,7 @@ from fedexp.training.client.objective import Objective
 from fedexp.training.engine.contract import EngineChoice
 from fedexp.training.loop.trainer import Trainer
 from fedexp.training.per_example.gradients import PerExampleGradients
-from fedexp.training.workers.pool import WorkerPool
+from fedexp.training.workers.pool import Work, WorkerPool
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,11 @@ class World(PreparedRun):
         """The names that labels index: the classes, or `all` where a target is more than one number."""
         return self.class_names if self.train.y.dim() == 1 else ("all",)
 
+    @cached_property
+    def class_counts(self) -> np.ndarray:
+        """How many examples of each class the clients hold, `[N, K]`."""
+        return class_counts(self.partition, self.labels, len(self.label_names))
+
     def with_pool(self, pool: WorkerPool) -> "World":
         """The same world with another worker pool."""
         return replace(self, pool=self.pool.rebind(pool))
@@ -108,6 +115,13 @@ class World(PreparedRun):
     def score(self, weights: Weights, examples: Examples) -> Scores:
         """Scores of a model, now."""
         return self.score_later(weights, examples).result()
+
+    def defer_rows(self, jobs: Sequence[Callable[[], torch.Tensor]], width: int) -> Work:
+        """Starts jobs that compute a float64 row `[width]` each; idle workers take them."""
+        work = Work(torch.zeros((len(jobs), width), dtype=torch.float64, device=self.first.flat.device))
+        work.jobs = [(np.array([position]), lambda job=job: job()[None]) for position, job in enumerate(jobs)]
+        self.pool.defer(work)
+        return work
 
     @cached_property
     def validation_parts(self) -> dict[range, Examples]:

@@ -12,6 +12,7 @@ from fedexp.files.run_tables import Line
 from fedexp.run.tables import TIMINGS
 
 TOLERANCE = 1e-3  # for sums in another order; relative for numbers above 1
+ROUNDING = 1e-9  # for what is computed again from the same files
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,11 @@ def spans(numbers: Sequence[int]) -> str:
         for sequence in sequences
     ]
     return ", ".join(texts)
+
+
+def name_rounds(numbers: Sequence[int]) -> str:
+    """Names ascending rounds: `round 3`, `rounds 1-3, 5`."""
+    return f"round{'s' * (len(numbers) > 1)} {spans(numbers)}"
 
 
 def changed_surroundings(then: list[dict[str, str]], now: dict[str, str]) -> str | None:

@@ -8,7 +8,7 @@ from fedexp.run import digests
 from fedexp.run.state import checkpoint
 from fedexp.run.tables import first_columns
 from fedexp.verify import tables
-from fedexp.verify.comparison import spans
+from fedexp.verify.comparison import name_rounds
 from fedexp.verify.record import RunRecord
 from fedexp.verify.rerun import Rerun
 
@@ -30,7 +30,7 @@ def describe_coverage(record: RunRecord, rerun: Rerun, played: Sequence[int], *,
     checked += [f"{' and '.join(recomputed_files)} computed again"] if recomputed_files else []
     states = sum(saved_state.round in record.lines for saved_state in record.saved_states)
     checked += [f"{states} saved state{'s' * (states > 1)}"] if states else []
-    checked += [f"played again: round{'s' * (len(played) > 1)} {spans(sorted(played))}"] if played else []
+    checked += [f"played again: {name_rounds(sorted(played))}"] if played else []
     unchecked_items = _unchecked_items(record, played, every=every, is_complete=is_complete, bit_by_bit=bit_by_bit)
     return f"checked: {'; '.join(checked)}. not checked: {'; '.join(unchecked_items)}"
 
@@ -40,7 +40,7 @@ def _unchecked_items(
 ) -> Iterator[str]:
     if missing := [number for number in record.lines if number not in played]:
         cure = "" if every else " (--all plays all of them)"
-        yield f"what was computed in round{'s' * (len(missing) > 1)} {spans(missing)}{cure}"
+        yield f"what was computed in {name_rounds(missing)}{cure}"
     if not bit_by_bit:
         yield "digests, since bits may differ here"
     if not record.has_ended:
@@ -67,11 +67,10 @@ def _unchecked_states(record: RunRecord, played: Sequence[int], *, every: bool) 
     if not record.saved_states:
         yield f"{checkpoint.NAME}, since there is none to read"
     if lost := sorted({saved_state.round for saved_state in record.saved_states} - set(record.lines)):
-        yield f"what is saved of round{'s' * (len(lost) > 1)} {spans(lost)}, since metrics.csv has no line of it"
+        yield f"what is saved of {name_rounds(lost)}, since metrics.csv has no line of it"
     if not_replayed := sorted(
         {saved_state.round for saved_state in record.saved_states} & set(record.lines) - set(played)
     ):
-        plural = "s" * (len(not_replayed) > 1)
-        yield f"what parts remember in the state{plural} of round{plural} {spans(not_replayed)}"
+        yield f"what parts remember in the state{'s' * (len(not_replayed) > 1)} of {name_rounds(not_replayed)}"
     if not every and any(saved_state.path.parent != record.folder for saved_state in record.saved_states):
         yield f"what the models in {checkpoint.STATES_FOLDER}/ score"

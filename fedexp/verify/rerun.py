@@ -12,6 +12,7 @@ from fedexp.run.environment import surroundings
 from fedexp.run.state import checkpoint
 from fedexp.run.tables import format_cell, metrics_columns, round_rows
 from fedexp.simulation.build_world import build_experiment, build_world
+from fedexp.simulation.measures import all as measures
 from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
@@ -81,14 +82,12 @@ class Rerun:
 
     def scores(self, saved_state: SavedState) -> Line:
         """The scores of a state's models on the server's data, by column of metrics.csv."""
-        world, model = self.world, self.state(saved_state).models[0]
-        column_scores: dict[str, Any] = world.score(model, world.test).columns("test")
+        world, state = self.world, self.state(saved_state)
+        column_scores: dict[str, Any] = world.score(state.models[0], world.test).columns("test")
         if world.validation is not None:
-            column_scores |= world.score(model, world.validation).columns("validation")
-        accuracy = world.scorer.metric_set.accuracy
-        probed = {name: world.score_later(model, probe, accuracy).result() for name, probe in world.probes.items()}
-        column_scores |= {name: score.metrics["accuracy"] for name, score in probed.items()}
-        return format_row(column_scores)
+            column_scores |= world.score(state.models[0], world.validation).columns("validation")
+        attack_scores, _ = measures.probes(world, state)()
+        return format_row(column_scores | attack_scores)
 
 
 def format_row(row: Mapping[str, Any]) -> Line:

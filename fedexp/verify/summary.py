@@ -7,20 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fedexp.core.values import State
 from fedexp.files.atomic import display_path
-from fedexp.parts.federation.statistics import class_counts
 from fedexp.report.topics import federation
 from fedexp.run.summary import as_json, figures
 from fedexp.simulation.measures import client_accuracy
-from fedexp.verify.comparison import differing_lines, values_agree
+from fedexp.verify.comparison import ROUNDING, differing_lines, values_agree
 from fedexp.verify.record import RunRecord, read_table
 from fedexp.verify.rerun import Rerun, format_row
 from fedexp.verify.tables import reason_to_stop
 
-ROUNDING = 1e-9
 PROVENANCE = {  # the program and the machine, which cannot be computed again
     "versions": ("fedexp", "python", "torch", "numpy", "hydra-core"),
     "git": ("commit", "dirty"),
@@ -36,12 +32,11 @@ def summary_complaints(record: RunRecord, rerun: Rerun, tolerance: float) -> Ite
     if written is None:
         return
     try:
-        recomputed_entries = json.loads(
-            as_json(figures(rerun.exp, rerun.world, _final_state(record, rerun), record.table, _class_counts(rerun)))
-        )
+        entries = figures(rerun.exp, rerun.world, _final_state(record, rerun), record.table)
     except KeyError as lacking:
         yield f"{path} cannot be computed again: metrics.csv has no column {lacking.args[0]}"
         return
+    recomputed_entries = json.loads(as_json(entries))
     for name, value in recomputed_entries.items():
         measured = "." in name  # before the first round; all else follows from the files
         if name not in written:
@@ -67,7 +62,7 @@ def federation_complaints(record: RunRecord, rerun: Rerun) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory() as directory:
         recomputed_file = Path(directory) / path.name
-        federation.write_csv(recomputed_file, _class_counts(rerun), rerun.world.label_names)
+        federation.write_csv(recomputed_file, rerun.world.class_counts, rerun.world.label_names)
         if not filecmp.cmp(recomputed_file, path, shallow=False):
             yield f"{display_path(path)} is not the federation that the config makes"
 
@@ -98,11 +93,6 @@ def _final_state(record: RunRecord, rerun: Rerun) -> State:
         float(clocks["host_s"] or 0.0),
         sum(int(line["participants"]) for line in record.lines.values()),
     )
-
-
-def _class_counts(rerun: Rerun) -> np.ndarray:
-    world = rerun.world
-    return class_counts(world.partition, world.labels, len(world.label_names))
 
 
 def _shorten(value: Any) -> str:

@@ -22,7 +22,7 @@ from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.report.read import methods, runs
 from fedexp.report.topics import sweep_table
 from fedexp.sweep.points import SWEEPERS
-from fedexp.verify.comparison import cells_agree
+from fedexp.verify.comparison import ROUNDING, cells_agree
 from fedexp.verify.coverage import unchecked_files
 from fedexp.verify.verify import ReplayBudget, Say, VerifyResult, verify
 
@@ -112,14 +112,11 @@ def _table_complaints(folder: Path, points: list[Path], trust: Trust) -> Iterato
     written = _cells(read_regular(path, run_tables.LARGEST).decode(errors="replace"))
     same = len(recomputed_rows) == len(written) and all(
         len(written_row) == len(recomputed_row)
-        and all(map(cells_agree, written_row, recomputed_row, [_ROUNDING] * len(written_row)))
+        and all(map(cells_agree, written_row, recomputed_row, [ROUNDING] * len(written_row)))
         for written_row, recomputed_row in zip(written, recomputed_rows, strict=True)
     )
     if not same:
         yield f"{display_path(path)} is not the table that the points come to"
-
-
-_ROUNDING = 1e-9
 
 
 def _cells(text: str) -> list[list[str]]:

@@ -9,7 +9,7 @@ from fedexp.parts.stop.contract import Stop
 from fedexp.run import digests
 from fedexp.run.tables import first_columns
 from fedexp.simulation.setup.experiment import Experiment
-from fedexp.verify.comparison import Difference, differing_columns, spans
+from fedexp.verify.comparison import Difference, differing_columns, name_rounds, spans
 from fedexp.verify.record import RunRecord
 
 
@@ -72,7 +72,7 @@ def chain_differences(record: RunRecord, exp: Experiment) -> Iterator[Difference
     for name in names:
         misfits = [number for number in chains.lines if number in record.lines and not chains.fits(name, number)]
         if misfits and name in chains.lines[1]:
-            suffix = f", nor in round{'s' * (len(misfits) > 2)} {spans(misfits[1:])}" if misfits[1:] else ""
+            suffix = f", nor in {name_rounds(misfits[1:])}" if misfits[1:] else ""
             yield Difference(misfits[0], f"{name} is not what {digests.NAME} says{suffix}")
     for name in record.tables:
         if beyond := [number for number in record.rounds(name) if number > record.newest_round]:

@@ -17,7 +17,7 @@ from fedexp.verify.comparison import (
     differing_columns,
     differing_lines,
     line_difference,
-    spans,
+    name_rounds,
 )
 from fedexp.verify.record import RunRecord, read
 from fedexp.verify.rerun import ReplayedRound, Rerun, build_rerun
@@ -109,7 +109,7 @@ def tell_plan(record: RunRecord, segments: list[Segment], say: Say) -> None:
     for segment in segments:
         saved_state = record.starts.get(segment.start)
         origin = "the beginning" if saved_state is None else str(saved_state.path.relative_to(record.folder))
-        say(f"from {origin}: round{'s' * (len(segment.sample) > 1)} {spans(segment.sample)}")
+        say(f"from {origin}: {name_rounds(segment.sample)}")
 
 
 def tell_tolerance(record: RunRecord, rerun: Rerun, say: Say) -> float:

@@ -11,7 +11,7 @@ from fedexp.core.client_resources import Resources
 from fedexp.core.values import SERVER, Plan, Weights
 from fedexp.parts.fleet.simulated import evaluation_seconds, simulate_round
 from fedexp.simulation import context
-from fedexp.simulation.extra_messages import ExtraMessages
+from fedexp.simulation.context_views import ExtraMessages
 from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.traffic import megabytes
 

@@ -40,31 +40,11 @@ def save(
     surroundings: dict[str, str] | None = None,
 ) -> None:
     """Writes the state; the newest state so far becomes the previous one."""
-    newest, previous = folder / NAME, folder / PREVIOUS
-    with atomic_path(newest) as temporary:
-        _write(_content(state, config, engine, surroundings or {}), temporary)
-        if newest.exists():
-            newest.replace(previous)
-
-
-def archive_missing(
-    folder: Path, state: State, config: dict[str, Any], engine: dict[str, str], surroundings: dict[str, str]
-) -> None:
-    """Writes a state into `states/` if it is missing there because the run was killed."""
-    path = _archive_path(folder, state.round)
-    if not path.exists():
-        with atomic_path(path) as temporary:
-            _write(_content(state, config, engine, surroundings), temporary)
-
-
-def _content(
-    state: State, config: dict[str, Any], engine: dict[str, str], surroundings: dict[str, str]
-) -> dict[str, Any]:
-    return {
+    content = {
         "format": FORMAT,
         "config": config,
         "engine": engine,
-        "surroundings": surroundings,
+        "surroundings": surroundings or {},
         "round": state.round,
         "models": [(weights.flat.cpu(), _layout(weights.layout)) for weights in state.models],
         "memory": _to_device(state.memory, torch.device("cpu")),
@@ -72,6 +52,11 @@ def _content(
         "host_s": state.host_s,
         "updates": state.updates,
     }
+    newest, previous = folder / NAME, folder / PREVIOUS
+    with atomic_path(newest) as temporary:
+        _write(content, temporary)
+        if newest.exists():
+            newest.replace(previous)
 
 
 def _write(content: dict[str, Any], path: Path) -> None:
@@ -89,12 +74,8 @@ def _write(content: dict[str, Any], path: Path) -> None:
 
 def keep(folder: Path, number: int) -> None:
     """Copies the newest state, which must be that of this round, into `states/`."""
-    with atomic_path(_archive_path(folder, number)) as copy:
+    with atomic_path(folder / STATES_FOLDER / f"{number:06d}.pt") as copy:
         shutil.copyfile(folder / NAME, copy)
-
-
-def _archive_path(folder: Path, number: int) -> Path:
-    return folder / STATES_FOLDER / f"{number:06d}.pt"
 
 
 def list_states(folder: Path) -> list[Path]:
@@ -121,7 +102,8 @@ def read(path: Path, config: dict[str, Any], device: torch.device) -> Checkpoint
     content = _read(path)
     if content is None:
         return None
-    _refuse_other(content["config"], config, path)
+    if changed := changed_keys(content["config"], config):
+        raise ConfigError(f"{path} belongs to another config: {changed}; restore these keys or start a new run")
     return Checkpoint(_parse_state(content, device), content["engine"], content.get("surroundings", {}))
 
 
@@ -142,7 +124,8 @@ def load(
         reason = "is damaged" if checkpoint is None else objection(checkpoint.state)
         if checkpoint is not None and not reason:
             if path.name != NAME:
-                _restore_as_newest(folder, path)
+                with atomic_path(folder / NAME) as copy:
+                    shutil.copyfile(path, copy)
             if refused:
                 log.warning("%s; falling back to the state after round %d", "; ".join(refused), checkpoint.state.round)
             return checkpoint.state, checkpoint.engine
@@ -153,11 +136,6 @@ def load(
         log.warning("%s; starting over", "; ".join(refused))
         return None
     raise ConfigError(f"{'; '.join(refused)}; put the files back as they were, or delete the states to begin again")
-
-
-def _restore_as_newest(folder: Path, path: Path) -> None:
-    with atomic_path(folder / NAME) as copy:
-        shutil.copyfile(path, copy)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -183,11 +161,6 @@ def _is_intact(path: Path) -> bool:
         return False
     with zipfile.ZipFile(path) as archive:
         return archive.testzip() is None and not any(record.external_attr & 0x10 for record in archive.infolist())
-
-
-def _refuse_other(saved: dict[str, Any], config: dict[str, Any], path: Path) -> None:
-    if changed := changed_keys(saved, config):
-        raise ConfigError(f"{path} belongs to another config: {changed}; restore these keys or start a new run")
 
 
 def changed_keys(saved: dict[str, Any], config: dict[str, Any]) -> str:

@@ -15,9 +15,9 @@ Measurement = tuple[dict[str, Any], float]  # columns, and the seconds of comput
 
 def blank(exp: Experiment, world: World) -> dict[str, Any]:
     """The cells of a round that is not evaluated."""
+    names = [name for measure in (participants, own_models, participation, clusters) for name in measure.columns(exp)]
     audited = {f"audit.{name}": cell for name, cell in exp.audit.empty_columns().items()}
-    clients = participants.blank(exp) | own_models.blank(exp) | participation.blank(exp) | clusters.blank(exp)
-    return dict.fromkeys(world.probes) | clients | audited
+    return dict.fromkeys((*world.probes, *names)) | audited
 
 
 def begin(exp: Experiment, world: World, before: State, state: State, sent: Uploads) -> list[Callable[[], Measurement]]:

@@ -28,23 +28,18 @@ from fedexp.training.workers.pool import Work
 FLOATS = 2**24  # entries of the models that one job holds
 
 
-def blank(exp: Experiment) -> dict[str, Any]:
-    """The cells of a round that is not evaluated."""
-    return dict.fromkeys(columns(exp)) if exp.evaluation.personal else {}
-
-
 def columns(exp: Experiment) -> tuple[str, ...]:
-    """The names of the columns."""
-    spread = ("worst_decile", "best_decile", "std", "jain")
-    return (f"personal_{exp.metrics[0]}", *(f"personal_{name}" for name in spread))
+    """The names of the columns; none unless they are asked for."""
+    names = (exp.metrics[0], "worst_decile", "best_decile", "std", "jain")
+    return tuple(f"personal_{name}" for name in names) if exp.evaluation.personal else ()
 
 
 def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tuple[dict[str, Any], float]]:
     """Starts scoring the clients' models in this state; idle workers take the jobs.
 
-    The result gives their columns (none unless they are asked for), and the seconds of computing that they took.
+    The result gives their columns, and the seconds of computing that they took.
     """
-    if not exp.evaluation.personal:
+    if not columns(exp):
         return lambda: ({}, 0.0)
     owner = measured_clients(exp, world)
     work = scoring_work(exp, world, state, owner)
@@ -55,7 +50,7 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
         values, seconds = work.out.cpu().numpy().T
         measured = values[~np.isnan(values)]
         if not len(measured):
-            return blank(exp), float(seconds.sum())
+            return dict.fromkeys(columns(exp)), float(seconds.sum())
         spread = over_clients(measured, HIGHER_IS_BETTER[exp.metrics[0]])
         return dict(zip(columns(exp), spread, strict=True)), float(seconds.sum())
 

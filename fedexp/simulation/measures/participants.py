@@ -7,9 +7,9 @@ Legend: C participants, D entries of a row.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch.nn import functional as F
 
@@ -19,14 +19,13 @@ from fedexp.simulation.personal_columns import restore_personal
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.start import dispatch
 from fedexp.simulation.world import World
-from fedexp.training.workers.pool import Work
 
 COLUMNS = ("local.test_accuracy", "ensemble.test_accuracy", "ensemble.test_loss")
 
 
-def blank(exp: Experiment) -> dict[str, Any]:
-    """The cells of a round that is not evaluated."""
-    return dict.fromkeys(COLUMNS) if exp.evaluation.local_models else {}
+def columns(exp: Experiment) -> tuple[str, ...]:
+    """The names of the columns; none unless they are asked for."""
+    return COLUMNS if exp.evaluation.local_models else ()
 
 
 def score_later(
@@ -34,19 +33,19 @@ def score_later(
 ) -> Callable[[], tuple[dict, float]]:
     """Starts scoring the models trained in the round between these states; idle workers take the jobs.
 
-    The result gives their columns (none unless they are asked for), and the seconds of computing that they took.
+    The result gives their columns, and the seconds of computing that they took.
     """
-    if not exp.evaluation.local_models:
+    if not columns(exp):
         return lambda: ({}, 0.0)
     rows = trained_rows(exp, world, before, after, sent)
-    work = scoring_work(world, rows)
-    world.pool.defer(work)
+    parts = world.scorer.parts(world.test) if len(rows) else []
+    work = world.defer_rows([partial(_sums, world, rows, part) for part in parts], 4)
 
     def result() -> tuple[dict[str, Any], float]:
         world.pool.finish(work)
         *sums, seconds = work.out.sum(dim=0).tolist()
         if not len(rows):
-            return blank(exp), seconds
+            return dict.fromkeys(COLUMNS), seconds
         correct, ensemble_correct, loss = (value / len(world.test) for value in sums)
         return dict(zip(COLUMNS, (correct / len(rows), ensemble_correct, loss), strict=True)), seconds
 
@@ -62,21 +61,8 @@ def trained_rows(exp: Experiment, world: World, before: State, after: State, sen
     return rows[torch.from_numpy(usable).to(rows.device)]
 
 
-def scoring_work(world: World, rows: torch.Tensor) -> Work:
-    """A job for each chunk of the test data: (right answers of all models, of the ensemble, its loss sum, seconds).
-
-    The models are `rows [C, D]`.
-    """
-    chunk = world.scorer.chunk
-    starts = range(0, len(world.test) if len(rows) else 0, chunk)
-    work = Work(torch.zeros((len(starts), 4), dtype=torch.float64, device=rows.device))
-    for position, start in enumerate(starts):
-        part = slice(start, start + chunk)
-        work.jobs.append((np.array([position]), lambda part=part: _sums(world, rows, part)))
-    return work
-
-
 def _sums(world: World, rows: torch.Tensor, part: slice) -> torch.Tensor:
+    """Right answers of all models `rows [C, D]` on a chunk of the test data, of the ensemble, its loss sum, seconds."""
     begin = synchronized_time(rows.device)
     inputs, labels = world.test.inputs(part), world.test.y[part]
     logits = torch.stack([world.scorer.logits(Weights(row, world.layout), inputs) for row in rows])
@@ -84,6 +70,5 @@ def _sums(world: World, rows: torch.Tensor, part: slice) -> torch.Tensor:
     correct = (logits.argmax(dim=2) == labels).sum().double()
     ensemble_correct = (ensemble.argmax(dim=1) == labels).sum().double()
     loss = F.nll_loss(ensemble, labels, reduction="sum").double()
-    return torch.stack(
-        [correct, ensemble_correct, loss, torch.full_like(loss, synchronized_time(rows.device) - begin)]
-    )[None].clone()
+    seconds = torch.full_like(loss, synchronized_time(rows.device) - begin)
+    return torch.stack([correct, ensemble_correct, loss, seconds]).clone()

@@ -9,43 +9,33 @@ measured on all its examples, with `evaluation.own_test` on those of the test da
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 
 from fedexp.core.values import State
 from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
 from fedexp.simulation.measures.own_models import measured_clients, sample_clients, score_on_shard
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
-from fedexp.training.workers.pool import Work
-
-
-def blank(exp: Experiment) -> dict[str, Any]:
-    """The cells of a round that is not evaluated."""
-    return dict.fromkeys(columns(exp)) if exp.evaluation.unseen_fraction else {}
 
 
 def columns(exp: Experiment) -> tuple[str, ...]:
-    """The names of the columns."""
+    """The names of the columns; none unless they are asked for."""
     main = exp.metrics[0]
-    return (f"participating_{main}", f"unseen_{main}", "participation_gap")
+    names = (f"participating_{main}", f"unseen_{main}", "participation_gap")
+    return names if exp.evaluation.unseen_fraction else ()
 
 
 def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tuple[dict[str, Any], float]]:
     """Starts scoring the global model at both kinds of clients; the result gives columns and seconds."""
-    if not exp.evaluation.unseen_fraction:
+    if not columns(exp):
         return lambda: ({}, 0.0)
     training, unseen = measured_clients(exp, world), measured_unseen(exp, world)
     sign = 1 if HIGHER_IS_BETTER[exp.metrics[0]] else -1
-    work = Work(torch.zeros((len(training) + len(unseen), 2), dtype=torch.float64, device=world.first.flat.device))
     shards = [world.held_out.shard(client) for client in training] + [world.unseen.shard(client) for client in unseen]
-    for position, shard in enumerate(shards):
-        work.jobs.append(
-            (np.array([position]), lambda shard=shard: score_on_shard(world, state.models[0], shard)[None])
-        )
-    world.pool.defer(work)
+    work = world.defer_rows([partial(score_on_shard, world, state.models[0], shard) for shard in shards], 2)
 
     def result() -> tuple[dict[str, Any], float]:
         world.pool.finish(work)

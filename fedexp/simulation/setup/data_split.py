@@ -45,7 +45,7 @@ def split_data(exp: Experiment, data: Data) -> tuple[DataSplit, Data]:
         ConfigError: nobody would train, or have anything to train on.
     """
     remaining, validation = split_validation(exp, len(data.train.y))
-    remaining, drawn = split_public(exp, remaining, len(data.train.y))
+    remaining, public = draw_numbers(exp, "public", remaining, exp.scenario.public_count(len(data.train.y)))
     warn_of_unused_subjects(exp, data)
     all_clients = federate(exp, data, remaining)
     training, unseen = hold_out_clients(exp, all_clients.clients)
@@ -61,7 +61,7 @@ def split_data(exp: Experiment, data: Data) -> tuple[DataSplit, Data]:
             f"none for {partition.clients} clients of {len(remaining)} training examples; lower scenario.clients or "
             "use more of them"
         )
-    public = np.sort(np.concatenate([drawn, all_clients.server]))
+    public = np.sort(np.concatenate([public, all_clients.server]))
     return DataSplit(partition, held_out, unseen_examples, validation, public), shift_features(exp, data, all_clients)
 
 
@@ -87,8 +87,7 @@ def hold_out_clients(exp: Experiment, clients: int) -> tuple[np.ndarray, np.ndar
             f"evaluation.unseen_fraction={exp.evaluation.unseen_fraction:g} needs at least two clients, but this "
             f"federation has {clients}; raise scenario.clients or set it to 0"
         )
-    order = stream(exp.seed, "unseen").permutation(clients) if count else np.arange(clients)
-    return np.sort(order[count:]), np.sort(order[:count])
+    return draw_numbers(exp, "unseen", np.arange(clients), count)
 
 
 def client_test_sets(exp: Experiment, data: Data, all_clients: Partition) -> Partition:
@@ -122,14 +121,12 @@ def split_validation(exp: Experiment, examples: int) -> tuple[np.ndarray, np.nda
             "evaluation.validation_fraction must leave the server at least one of the training examples, got "
             f"{exp.evaluation.validation_fraction:g} of {examples}; raise it"
         )
-    order = stream(exp.seed, "validation").permutation(examples) if count else np.arange(examples)
-    return np.sort(order[count:]), np.sort(order[:count])
+    return draw_numbers(exp, "validation", np.arange(examples), count)
 
 
-def split_public(exp: Experiment, remaining: np.ndarray, examples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Splits the indices `remaining [S]` into the clients' `[n]` and the public `[m]`; both ascending."""
-    count = exp.scenario.public_count(examples)
-    order = stream(exp.seed, "public").permutation(remaining) if count else remaining
+def draw_numbers(exp: Experiment, name: str, numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Splits `numbers [S]` into those left, `[n]`, and `count` drawn by the stream of this name; both ascending."""
+    order = stream(exp.seed, name).permutation(numbers) if count else numbers
     return np.sort(order[count:]), np.sort(order[:count])
 
 

@@ -76,7 +76,7 @@ def test_clients_are_measured_on_their_own_test_examples(tiny: Tiny, monkeypatch
 
 def test_no_columns_unless_asked_for(tiny: Tiny):
     world = world_of(tiny(WORDS[0]))
-    assert participation.blank(world.exp) == {}
+    assert participation.columns(world.exp) == ()
     assert participation.score_later(world.exp, world, world.initial_state())() == ({}, 0.0)
 
 
