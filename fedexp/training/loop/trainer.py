@@ -25,7 +25,8 @@ from fedexp.training.client.objective import Objective
 from fedexp.training.client.parameter_views import view_parameters
 from fedexp.training.client.recipe import Recipe
 from fedexp.training.client.reference_models import ReferenceModels
-from fedexp.training.layers.manual_pass import ManualPass, manual_pass
+from fedexp.training.layers.layer_pass import ChainPass
+from fedexp.training.layers.manual_pass import manual_pass
 from fedexp.training.per_example.clipped_sum import ClippedGradientSum, Noise
 
 CACHED_FLOATS = 2**26  # up to this size (256 MB) a client's normalised examples are kept for the round
@@ -116,7 +117,7 @@ class LoopTrainer:
             self.compute_gradient = self._manual_gradient
         network.train()
 
-    def _make_manual_pass(self, examples: Examples) -> ManualPass | None:
+    def _make_manual_pass(self, examples: Examples) -> ChainPass | None:
         """Returns manual passes where the rule uses only the outputs; None otherwise and on GPUs."""
         if self.noise is not None or not self.objective.is_loss_alone or self.row.device.type != "cpu":
             return None

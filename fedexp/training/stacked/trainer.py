@@ -25,7 +25,7 @@ from fedexp.training.client.keyed_random import keyed_random_for, split_seed
 from fedexp.training.client.objective import Objective
 from fedexp.training.client.recipe import Recipe
 from fedexp.training.client.reference_models import ReferenceModels
-from fedexp.training.layers.batched_plan import LayerPlan, plan_layers, treats_entries_alike
+from fedexp.training.layers.batched_pass import LayerPlan, plan_layers, treats_entries_alike
 from fedexp.training.loop.trainer import Task
 from fedexp.training.per_example.clipped_sum import ClippedGradientSum
 from fedexp.training.stacked.batch_schedule import BatchSchedule
@@ -54,7 +54,7 @@ class StackedTrainer:
         """`participants` is how many rows a round usually has, `memory_mb` what rows that train together may take."""
         rule, privacy = recipe.rule, recipe.privacy
         self.network, self.layout, self.examples, self.rule = network, layout, examples, rule
-        self.privacy, self.memory_mb = privacy, memory_mb
+        self.memory_mb = memory_mb
         self.usual_sizes = participants, 0 if rule.batch_size == "full" else rule.batch_size
         self.reference_models = ReferenceModels(network, layout) if rule.compares else None
         self.objective = Objective(recipe.loss, rule, network)
