@@ -17,7 +17,7 @@ from fedexp.process.cpu_cores import usable_cores
 from fedexp.process.user_code_errors import arose_in_part
 from fedexp.training.client.batches import Batches
 from fedexp.training.client.precision import make_deterministic
-from fedexp.training.engine.trainer_spec import TrainerSpec
+from fedexp.training.client.recipe import TrainerSpec
 from fedexp.training.loop.trainer import LoopTrainer, Task, Trainer
 from fedexp.training.stacked.trainer import StackedTrainer
 from fedexp.training.stacked.vmap_check import vmap_obstacle

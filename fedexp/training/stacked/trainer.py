@@ -115,11 +115,11 @@ class StackedTrainer:
         self.network.train()
         bucket, replay = self.buckets.get(task, rows, arrays)
         if self.keyed_random is not None:
-            bucket.seeds.copy_(self.examples.to_device(split_seed(task.dropout_seeds(rows)).numpy()))
-        bucket.augmenter.begin(rows, task.augment_seeds)
+            bucket.seeds.copy_(self.examples.to_device(split_seed(task.seeds("dropout", rows)).numpy()))
+        bucket.augmenter.begin(partial(task.seeds, "augment", rows))
         if bucket.noise is not None:
-            bucket.noise.begin(task.noise_seeds(rows), [task.batches[row].size for row in rows])
-        with seed_torch(task.dropout_seeds(rows[:1])[0], bucket.w.device):
+            bucket.noise.begin(task.seeds("privacy", rows), [task.batches[row].size for row in rows])
+        with seed_torch(task.seeds("dropout", rows[:1])[0], bucket.w.device):
             descend = self._descend if replay is None else partial(self._replay_graphs, replay=replay)
             losses = descend(task, bucket, arrays)[:, :row_count]
         last_slot = [bucket.slots[-1, :row_count]] if self.rule.finish_needs_slot else []
