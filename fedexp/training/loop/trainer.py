@@ -22,10 +22,9 @@ from fedexp.training.client.augmentation import BatchAugmenter
 from fedexp.training.client.batches import Batches, running_losses
 from fedexp.training.client.examples import Examples
 from fedexp.training.client.keyed_random import keyed_random_for, split_seed
-from fedexp.training.client.objective import Objective
+from fedexp.training.client.objective import Objective, ReferenceModels
 from fedexp.training.client.parameter_views import view_parameters
 from fedexp.training.client.recipe import Recipe
-from fedexp.training.client.reference_models import ReferenceModels
 from fedexp.training.layers.layer_pass import ChainPass
 from fedexp.training.layers.manual_pass import manual_pass
 from fedexp.training.per_example.clipped_sum import ClippedGradientSum, Noise

@@ -22,9 +22,8 @@ from fedexp.parts.local.contract import ModelOutputs
 from fedexp.training.client.activation_memory import activation_floats
 from fedexp.training.client.examples import Examples
 from fedexp.training.client.keyed_random import keyed_random_for, split_seed
-from fedexp.training.client.objective import Objective
+from fedexp.training.client.objective import Objective, ReferenceModels
 from fedexp.training.client.recipe import Recipe
-from fedexp.training.client.reference_models import ReferenceModels
 from fedexp.training.layers.batched_pass import LayerPlan, plan_layers, treats_entries_alike
 from fedexp.training.loop.trainer import Task
 from fedexp.training.per_example.clipped_sum import ClippedGradientSum
