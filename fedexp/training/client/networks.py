@@ -147,10 +147,8 @@ def refuse_gradients(
             answers = try_forward(subject, network, inputs)
             refuse_shape(subject, answers, inputs, outputs, " in training")
             used = parameters_with_gradient(subject, network, example_losses(loss, answers, targets).sum())
-            first, unused_names = (
-                answers.detach() if not len(first) else first,
-                [name for name in unused_names if name not in used],
-            )
+            first = first if len(first) else answers.detach()
+            unused_names = [name for name in unused_names if name not in used]
             refuse_moving_integers(subject, network, integer_buffers)
             if not unused_names:
                 return first

@@ -24,12 +24,7 @@ from fedexp.training.stacked.vmap_check import vmap_obstacle
 
 log = logging.getLogger(__name__)
 
-MIN_PARTICIPANTS, MAX_PARAMETERS = (
-    32,
-    20_000,
-)  # participants at least, parameters at most: there stacking was faster on a CPU
-
-
+MIN_PARTICIPANTS, MAX_PARAMETERS = 32, 20_000  # at least and at most: there stacking was faster on a CPU
 CPU_STACK_MB = 2048.0
 
 
