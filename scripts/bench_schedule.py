@@ -65,7 +65,7 @@ def laid_out(rule: SGD, plan: Plan, batches: tuple[Batches, ...], *, seeds: bool
     task, rows = Task(nothing, nothing, plan, batches, 0, 1), np.arange(len(batches))
     table = BatchSchedule.of(batches)
     index, mask = table.examples(plan.shards)
-    drawn = task.dropout_seeds(rows if seeds else rows[:1])
+    drawn = task.seeds("dropout", rows if seeds else rows[:1])
     losses = np.ones((len(index), len(batches)), np.float32)
     return index, mask, table.pull_mask(rule), drawn, table.running_losses(losses)
 

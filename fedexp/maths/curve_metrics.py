@@ -13,16 +13,7 @@ HIGHER_IS_BETTER = {
     **dict.fromkeys(("perplexity", "mae", "rmse"), False),
 }  # the metrics that are one number
 SHARES = ("accuracy", "top5", "macro_f1", "balanced_accuracy")  # those from 0 to 1
-DEFAULT_THRESHOLDS = (
-    0.3,
-    0.5,
-    0.7,
-    0.8,
-    0.85,
-    0.9,
-    0.95,
-    0.99,
-)  # values of a share that are told where none are asked for
+DEFAULT_THRESHOLDS = (0.3, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99)  # of a share, where none are asked for
 
 
 def main_metric(columns: Iterable[str], kind: str = "test") -> str:

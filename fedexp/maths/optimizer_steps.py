@@ -12,11 +12,8 @@ import numpy as np
 import torch
 
 Rate = float | torch.Tensor
-INTEGER_TYPES = {
-    2: torch.int16,
-    4: torch.int32,
-    8: torch.int64,
-}  # by bytes: bits are masked on a CPU, where torch.where is slow
+# By bytes: bits are masked on a CPU, where torch.where is slow.
+INTEGER_TYPES = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def heavy_ball(grad: torch.Tensor, velocity: torch.Tensor, momentum: float, nesterov: bool = False) -> torch.Tensor:
@@ -80,13 +77,15 @@ def descend(w: torch.Tensor, direction: torch.Tensor, lr: Rate, active: torch.Te
     """Takes the step w <- w - lr direction, both `[..., P]`; rows where `active [C, 1]` is 0 stay."""
     if active is not None:
         direction = mask_rows(direction, active)
-    if w.device.type != "cpu" and active is not None:  # one kernel; on a CPU it would round otherwise
-        w.addcmul_(direction, active * lr if isinstance(lr, torch.Tensor) else active, value=-_number(lr))
-        return
-    if isinstance(lr, torch.Tensor):
+    if active is not None and w.device.type != "cpu":  # one kernel; on a CPU it would round otherwise
+        if isinstance(lr, torch.Tensor):
+            w.addcmul_(direction, active * lr, value=-1.0)
+        else:
+            w.addcmul_(direction, active, value=-lr)
+    elif isinstance(lr, torch.Tensor):
         w.sub_(direction * (lr if active is None else active * lr))
-        return
-    w.add_(direction, alpha=-lr)
+    else:
+        w.add_(direction, alpha=-lr)
 
 
 def adam_step(
@@ -104,34 +103,16 @@ def adam_step(
     where those that are frozen are put back.
     """
     lr, beta1, beta2, eps = settings
-    if active is None:
-        _fused_adam(w, grad, slots, step, settings)
-    elif w.device.type != "cpu":
-        moved = w.clone(memory_format=torch.contiguous_format)
-        _fused_adam(moved, grad, slots, step, settings)
-        torch.where(active > 0, moved, w, out=w)
-    else:
-        mean, square = slots.unbind()
+    mean, square = slots.unbind()
+    if active is not None and w.device.type == "cpu":
         mean.lerp_(grad, 1 - beta1)
         square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         scale = torch.sqrt(square / (1 - beta2**step)).add_(eps)
         w.sub_(mask_rows(mean / scale * (active * (lr / (1 - beta1**step))), active))
-
-
-def _fused_adam(
-    w: torch.Tensor,
-    grad: torch.Tensor,
-    slots: torch.Tensor,
-    step: torch.Tensor,
-    settings: tuple[Rate, float, float, float],
-) -> None:
-    lr, beta1, beta2, eps = settings
-    mean, square = slots.unbind()
+        return
+    moved = w if active is None else w.clone(memory_format=torch.contiguous_format)
     options = {"beta1": beta1, "beta2": beta2, "eps": eps, "weight_decay": 0.0, "amsgrad": False, "maximize": False}
     rate = lr.float() if isinstance(lr, torch.Tensor) and w.device.type != "cpu" else lr
-    torch._fused_adam_([w], [grad], [mean], [square], [], [step], lr=rate, **options)
-
-
-def _number(lr: Rate) -> float:
-    """The rate as a factor: 1 if it is a tensor, which is then multiplied into the other factor."""
-    return 1.0 if isinstance(lr, torch.Tensor) else lr
+    torch._fused_adam_([moved], [grad], [mean], [square], [], [step], lr=rate, **options)
+    if active is not None:
+        torch.where(active > 0, moved, w, out=w)

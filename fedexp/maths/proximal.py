@@ -25,8 +25,3 @@ def proximal_residual(v: torch.Tensor, penalty: Penalty, rho: float) -> torch.Te
         return v.clamp(-rho, rho)
     norm = torch.linalg.vector_norm(v, dim=-1, keepdim=True, dtype=torch.float64)
     return v * proximal_fraction(norm, rho).to(v.dtype)
-
-
-def prox(v: torch.Tensor, penalty: Penalty, rho: float) -> torch.Tensor:
-    """The proximal map of rho times the penalty, for the rows of `v [..., P]`."""
-    return v - proximal_residual(v, penalty, rho)

@@ -1,7 +1,11 @@
 """Losses of many models, or mixtures of them, on the same examples, for Shapley values and robust rules.
 
-Legend: R mixtures, M models mixed, D entries of a row, S examples, B examples of a batch, K classes.
+Legend: R mixtures, M models mixed, D entries of a row, S examples, B examples of a batch or a part, F outputs
+of a first layer, K classes.
 """
+
+import weakref
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -9,7 +13,6 @@ from torch import nn
 
 from fedexp.core.values import Layout
 from fedexp.parts.loss.contract import Loss
-from fedexp.scoring.first_layer import FirstLayerCache
 from fedexp.scoring.side_by_side import BatchedEvaluator, make_evaluator
 from fedexp.training.client.examples import Examples
 from fedexp.training.workers.pool import MIXTURES, Work
@@ -17,7 +20,38 @@ from fedexp.training.workers.pool import MIXTURES, Work
 BLOCK = 500  # examples of one job
 MODELS_PER_PASS = 8  # convolutional models in one pass on a CPU; more do not fit into its second-level cache
 MIXTURES_PER_PASS = 32  # mixtures in one pass on a CPU where the outputs of the first layer are mixed
+PART_SIZE = 100  # examples of one pass of first layers: their 128 outputs for 32 mixtures stay in a second-level cache
+KEPT_FLOATS = 2**26  # outputs of first layers in all; if there are more, none are kept
 FLOATS = 2**24  # activations of one pass on a CPU
+
+
+class FirstLayerCache:
+    """Caches the first layer's outputs of models `rows [M, D]` for blocks of examples until the rows are freed.
+
+    Shapley values evaluate hundreds of mixtures of the same few models on the same examples, in many small calls. Each
+    process keeps the blocks of examples that it happens to work on.
+    """
+
+    def __init__(self, evaluator: BatchedEvaluator) -> None:
+        self.evaluator = evaluator
+        self.rows: Callable[[], torch.Tensor | None] = lambda: None
+        self.blocks: dict[tuple[Examples, int, int], list[torch.Tensor]] = {}
+
+    def outputs(self, rows: torch.Tensor, examples: Examples, block: slice) -> list[torch.Tensor]:
+        """The outputs `[M, B, F]` of `rows [M, D]` for each part of the block, in order."""
+        if self.rows() is not rows:
+            self.blocks.clear()
+            self.rows = weakref.ref(rows, lambda _: self.blocks.clear())
+        key = (examples, block.start, block.stop)
+        values = self.blocks.get(key) or self._compute(rows, examples, block)
+        if len(examples) * values[0][:, 0].numel() <= KEPT_FLOATS:
+            self.blocks[key] = values
+        return values
+
+    def _compute(self, rows: torch.Tensor, examples: Examples, block: slice) -> list[torch.Tensor]:
+        starts = range(block.start, block.stop, PART_SIZE)
+        parts = (examples.inputs(slice(start, min(start + PART_SIZE, block.stop))) for start in starts)
+        return [self.evaluator.first_layer(rows, x) for x in parts]
 
 
 class MixtureScorer:

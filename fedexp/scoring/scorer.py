@@ -79,7 +79,8 @@ class Scorer:
             for position, part in enumerate(self.parts(examples))
         ]
         out = torch.zeros((len(jobs), 3 + metric_set.width), dtype=torch.float64, device=weights.flat.device)
-        return Work(out, jobs, EVALUATION, chunk_sizes(len(examples), self.chunk))
+        sizes = [len(examples.y[part]) for part in self.parts(examples)]
+        return Work(out, jobs, EVALUATION, np.array(sizes, dtype=float))
 
     def parts(self, examples: Examples) -> list[slice]:
         """The slices of the chunks."""
@@ -103,12 +104,10 @@ class Scorer:
 
     def mean_loss(self, weights: Weights, examples: Examples, index: torch.Tensor) -> float:
         """Sample-weighted mean loss of a model on the examples at the positions `index [S]`; NaN if there are none."""
-        sums = (
-            [self.compute_sums(weights, examples, self.metric_set, part)[0] for part in index.split(self.chunk)]
-            if len(index)
-            else []
-        )
-        return float(sum(sums) / len(index)) if sums else float("nan")
+        if len(index) == 0:
+            return float("nan")
+        parts = index.split(self.chunk)
+        return float(sum(self.compute_sums(weights, examples, self.metric_set, part)[0] for part in parts) / len(index))
 
     def sums(self, weights: Weights, examples: Examples, metric_set: MetricSet, index: torch.Tensor) -> torch.Tensor:
         """Loss sum, examples, seconds and sums of the metrics, `[3 + n]`, at the positions `index [S]`, not empty."""
@@ -144,8 +143,3 @@ class Scorer:
             loss = self.loss.total(logits, labels)
             sums = metric_set.sums(logits, labels)
         return torch.cat([loss[None], loss.new_full((1,), len(labels)), sums]).clone()
-
-
-def chunk_sizes(examples: int, chunk: int) -> np.ndarray:
-    """How many examples each chunk has, float64 `[chunks]`; the last one has the remainder."""
-    return np.diff(np.append(np.arange(0, examples, chunk), examples)).astype(float)

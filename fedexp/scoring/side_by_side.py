@@ -34,7 +34,7 @@ class BatchedEvaluator:
     def __init__(self, steps: Sequence[tuple[PlannedLayer, Evaluator]], layout: Layout) -> None:
         """`steps` are the network's layers, in eval mode, each with what evaluates it."""
         self.steps, self.layout = steps, layout
-        self.first = next(position for position, (planned, _) in enumerate(steps) if _has_entries(planned.layer))
+        self.first = next(position for position, (planned, _) in enumerate(steps) if [*planned.layer.parameters()])
         self.linear_first = isinstance(steps[self.first][0].layer, nn.Linear)
 
     def logits(self, mix: torch.Tensor | None, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
@@ -79,7 +79,7 @@ class BatchedEvaluator:
         return {
             name.rpartition(".")[2]: piece.reshape(len(rows), *shape)
             for name, piece, shape in pieces
-            if _belongs_to(name, layer)
+            if name.rpartition(".")[0] == layer
         }
 
 
@@ -101,11 +101,3 @@ def make_evaluator(network: nn.Module, layout: Layout, shape: Shape) -> BatchedE
     pairs = [(planned, planned.kind.evaluator(planned.layer)) for planned in plan]
     steps = [(planned, evaluate) for planned, evaluate in pairs if evaluate is not None]
     return BatchedEvaluator(steps, layout) if plan and len(steps) == len(plan) else SequentialEvaluator(network, layout)
-
-
-def _belongs_to(entry: str, layer: str) -> bool:
-    return entry.rpartition(".")[0] == layer
-
-
-def _has_entries(layer: nn.Module) -> bool:
-    return next(layer.parameters(), None) is not None

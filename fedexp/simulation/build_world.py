@@ -29,9 +29,8 @@ from fedexp.training.client import networks
 from fedexp.training.client.activation_memory import activation_floats
 from fedexp.training.client.batches import smallest_batch
 from fedexp.training.client.examples import Examples
-from fedexp.training.client.recipe import Recipe
+from fedexp.training.client.recipe import Recipe, TrainerSpec
 from fedexp.training.engine.contract import EngineChoice
-from fedexp.training.engine.trainer_spec import TrainerSpec
 from fedexp.training.workers.pool import WorkerPool
 
 NetworkFactory = Callable[[], nn.Module]

@@ -3,9 +3,14 @@
 import pytest
 import torch
 
-from fedexp.maths.proximal import prox, proximal_residual
+from fedexp.maths.proximal import Penalty, proximal_residual
 
 V = torch.tensor([[3.0, -4.0], [0.3, -0.4], [0.0, 0.0]])
+
+
+def prox(v: torch.Tensor, penalty: Penalty, rho: float) -> torch.Tensor:
+    """The proximal map of rho times the penalty."""
+    return v - proximal_residual(v, penalty, rho)
 
 
 def test_half_the_squared_norm_divides():

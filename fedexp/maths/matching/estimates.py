@@ -11,7 +11,7 @@ Both variances are at least 1e-10. Where nothing was merged (L equals the number
 estimated, and all three stay. In algorithm 6 of the aggregation thesis a step draws one random client; here, as in the
 authors' code, a sweep visits all of them in a random order.
 
-Legend: n local atoms of all clients, L global atoms, P coordinates.
+Legend: J clients, n local atoms of all of them, L global atoms, P coordinates.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedexp.maths.matching import pfnm
 from fedexp.maths.matching.atoms import GlobalAtoms, Group, Prior, combine_groups
 from fedexp.maths.matching.gains import Buffet, gains_of_existing, gains_of_new, volume_of_new, volumes_of_existing
-from fedexp.maths.matching.layers import Layer
-from fedexp.maths.matching.passes import Assignment, Gain, first_pass, sweep
+from fedexp.maths.matching.networks import Network
+from fedexp.maths.matching.passes import Assignment, Gain, Layer, first_pass, sweep
 
 LEAST_VARIANCE = 1e-10
+FACTOR = 2.0  # of the popularities' log odds
 
 
 @dataclass(frozen=True)
@@ -84,3 +86,16 @@ def estimate_hyperparameters(hyper: Hyperparameters, atoms: np.ndarray, position
     mean = center.mean(axis=0)
     spread = ((center - mean) ** 2).mean(axis=0) - local * (1 / popularity).mean()
     return Hyperparameters(mean, np.maximum(spread, LEAST_VARIANCE), np.maximum(local, LEAST_VARIANCE))
+
+
+def match_one_layer(
+    nets: Sequence[Network], share: np.ndarray, gamma: float, sweeps: int, rng: np.random.Generator
+) -> tuple[Network, Layer]:
+    """The global network of networks with one hidden layer, and its matched layer; atoms are as in PFNM.
+
+    Output biases, which no atom holds, are averaged by `share [J]`.
+    """
+    local = [pfnm.atoms(net, 0, None, client) for client, net in enumerate(nets)]
+    layer, _ = match_estimated(local, Buffet(gamma, FACTOR, len(nets)), sweeps, rng)
+    bias = share @ np.stack([net.biases[-1] for net in nets])
+    return pfnm.assemble_network([layer], nets[0], bias), layer

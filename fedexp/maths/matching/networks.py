@@ -1,5 +1,6 @@
 """Networks as matching sees them: plain arrays of the layers of a chain, in float64.
 
+Hidden units must be interchangeable, each with weights of its own.
 A row's entries are taken in their order: weight and bias of the first linear layer, then of the next.
 Legend: C clients, D entries of a row, l units of a client's layer, L units of a global layer, K classes.
 """
@@ -10,8 +11,11 @@ from itertools import pairwise
 
 import numpy as np
 import torch
+from torch import nn
 
 from fedexp.core.values import Layout, Weights
+
+ELEMENTWISE = (nn.Dropout, nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.Softplus)
 
 
 @dataclass(frozen=True)
@@ -64,3 +68,19 @@ def subnetworks(weights: Weights, units: Sequence[np.ndarray]) -> torch.Tensor:
     for layer, (below, above) in enumerate(pairwise(chosen)):
         pieces += [views[2 * layer][above[:, :, None], below[:, None, :]], views[2 * layer + 1][above]]
     return torch.cat([piece.flatten(1) for piece in pieces], dim=1)
+
+
+def find_obstacle(network: nn.Module) -> str | None:
+    """Why a network is not a chain of linear layers with activations between them; None if it is one."""
+    if not isinstance(network, nn.Sequential):
+        return "is no plain chain of layers"
+    layers = [layer for layer in network if not isinstance(layer, nn.Flatten)]
+    linear = [layer for layer in layers if isinstance(layer, nn.Linear)]
+    for layer in layers:
+        if not isinstance(layer, (nn.Linear, *ELEMENTWISE)):
+            return f"has a {type(layer).__name__} layer"
+    if len(linear) < 2:
+        return "has no hidden layer"
+    if any(layer.bias is None for layer in linear):
+        return "has a linear layer without biases"
+    return None

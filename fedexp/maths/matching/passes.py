@@ -5,19 +5,29 @@ takes them in a random order: a client's atoms are removed, global atoms left wi
 matched again.
 New atoms are numbered in the order of the client's units, whatever columns the solver gave them.
 
-Legend: J clients, l atoms of a client, L global atoms.
+Legend: J clients, l atoms of a client, L global atoms, P coordinates.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from fedexp.maths.matching.atoms import GlobalAtoms, Group, combine_groups
-from fedexp.maths.matching.gains import Buffet, count_new_atoms
+from fedexp.maths.matching.atoms import GlobalAtoms, Group, Prior, combine_groups
+from fedexp.maths.matching.gains import Buffet, count_new_atoms, gains_of_existing, gains_of_new
 
 Assignment = tuple[np.ndarray, ...]  # per client, the global atom of each of its own, int64 [l]
 Gain = Callable[[GlobalAtoms, Group], tuple[np.ndarray, np.ndarray]]  # of existing atoms [l, L], of new ones [l]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """`atoms [L, P]`, `popularity [L]` (how many local atoms are in each) and the places of each client's atoms."""
+
+    atoms: np.ndarray
+    popularity: np.ndarray
+    assigned: Assignment
 
 
 def assign(matched: GlobalAtoms, group: Group, gain: Gain, buffet: Buffet) -> np.ndarray:
@@ -54,3 +64,16 @@ def sweep(groups: Sequence[Group], assigned: Assignment, gain: Gain, buffet: Buf
         assignment[client] = assign(matched, groups[client], gain, buffet)
         matched = matched.with_group(groups[client], assignment[client])
     return tuple(assignment)
+
+
+def match_given(groups: Sequence[Group], prior: Prior, buffet: Buffet, sweeps: int, rng: np.random.Generator) -> Layer:
+    """PFNM's matching with given variances: pass 0 and this many sweeps; the global atoms are posterior means."""
+
+    def gain(matched: GlobalAtoms, group: Group) -> tuple[np.ndarray, np.ndarray]:
+        return gains_of_existing(matched, group, prior), gains_of_new(group, prior)
+
+    assigned = first_pass(groups, gain, buffet)
+    for _ in range(sweeps):
+        assigned = sweep(groups, assigned, gain, buffet, rng.permutation(len(groups)))
+    matched = combine_groups(groups, assigned)
+    return Layer(matched.mean(prior), matched.popularity, assigned)

@@ -16,8 +16,8 @@ import numpy as np
 
 from fedexp.maths.matching.atoms import Group, Prior
 from fedexp.maths.matching.gains import Buffet
-from fedexp.maths.matching.layers import Layer, match_given
 from fedexp.maths.matching.networks import Network
+from fedexp.maths.matching.passes import Layer, match_given
 
 BIAS_MEAN = 0.1
 

@@ -20,9 +20,8 @@ from torch import nn
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range, option
 from fedexp.core.values import Memory, Uploads, Weights, finite
-from fedexp.maths.matching.chain import find_obstacle
-from fedexp.maths.matching.layers import Layer
-from fedexp.maths.matching.networks import Network, as_weights, hidden_widths, networks, subnetworks
+from fedexp.maths.matching.networks import Network, as_weights, find_obstacle, hidden_widths, networks, subnetworks
+from fedexp.maths.matching.passes import Layer
 from fedexp.maths.matching.seats import UnitAssignment
 from fedexp.parts.aggregator.contract import Aggregator
 from fedexp.parts.context import Context

@@ -18,8 +18,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from fedexp.maths.matching.layers import Layer
 from fedexp.maths.matching.networks import Network
+from fedexp.maths.matching.passes import Layer
 from fedexp.maths.matching.pfnm import Variances, match_networks
 from fedexp.parts import ConfigError, Context, Positive, Range, Uploads
 from fedexp.parts.aggregator.matching import Matching

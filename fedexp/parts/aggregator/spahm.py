@@ -8,9 +8,9 @@ no unit and is the clients' mean, by examples or uniformly (`weighting`). The au
 from collections.abc import Sequence
 from typing import Annotated
 
-from fedexp.maths.matching.layers import Layer
+from fedexp.maths.matching.estimates import match_one_layer
 from fedexp.maths.matching.networks import Network
-from fedexp.maths.matching.spahm import match_one_layer
+from fedexp.maths.matching.passes import Layer
 from fedexp.parts import ConfigError, Context, Positive, Range, Uploads
 from fedexp.parts.aggregator.matching import Matching
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import numpy as np
 import torch
 
 from fedexp.training.client.examples import Examples
@@ -17,10 +16,10 @@ class BatchAugmenter:
         shape = (2,) if rows is None else (2, rows)
         self.seeds = torch.zeros(shape, dtype=torch.int32, device=examples.x.device)
 
-    def begin(self, rows: np.ndarray, seeds: Callable[[np.ndarray], list[int]]) -> None:
-        """Begins a round of rows with these positions `[n]`, whose seeds `seeds` tells."""
+    def begin(self, seeds: Callable[[], list[int]]) -> None:
+        """Begins a round of rows whose seeds, `n` numbers, `seeds` returns; it is called where they are needed."""
         if self.augment.draws:
-            self.seeds.copy_(split_seed(seeds(rows)).view(self.seeds.shape))
+            self.seeds.copy_(split_seed(seeds()).view(self.seeds.shape))
 
     def __call__(self, batch: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
         """The batch `[B, *shape]` or `[R, B, *shape]` to be trained on in a step (a scalar)."""

@@ -90,15 +90,36 @@ def draw_batches(
     rng: np.random.Generator,
     sampling: Sampling = "rule",
     classes: np.ndarray | None = None,
+    cut: BatchCut | None = None,
 ) -> Batches:
     """Cuts a client's examples into batches, epoch after epoch, in the rule's order.
 
     An epoch has ceil(n / B) steps, or floor with `drop_last`; a client with fewer than B examples then takes none.
     Private training draws them in another way. `shuffled` always shuffles and drops the last batch. With `poisson`
     every example is in each batch with probability B / n, independently, so batches differ in size and may be empty.
-    A rule that goes class by class needs the examples' `classes [n]`.
+    A rule that goes class by class needs the examples' `classes [n]`. `cut` holds the boundaries if they are known.
     """
-    return _draw(rule, BatchCut.of(rule, examples, sampling), examples, rng, sampling, classes)
+    cut = cut or BatchCut.of(rule, examples, sampling)
+    steps = len(cut.bounds) - 1
+    if steps == 0:
+        return Batches(np.zeros(0, np.int64), cut.bounds, cut.epoch, cut.size)
+    if sampling == "poisson":
+        return _draw_poisson(cut.size / examples, steps, examples, rng, cut)
+    epochs = range(math.ceil(steps / cut.epoch))
+    if rule.order == "shuffled" or sampling != "rule":
+        orders = [rng.permutation(examples)[: cut.visited] for _ in epochs]
+    else:
+        fixed = np.arange(examples) if classes is None else np.argsort(classes, kind="stable")
+        orders = [fixed[: cut.visited] for _ in epochs]
+    order = orders[0] if len(orders) == 1 else np.concatenate(orders)
+    return Batches(order[: cut.bounds[-1]], cut.bounds, cut.epoch, cut.size)
+
+
+def _draw_poisson(rate: float, steps: int, examples: int, rng: np.random.Generator, cut: BatchCut) -> Batches:
+    """Poisson sampling: each example is in each batch independently; the order within a batch does not matter."""
+    drawn = [np.flatnonzero(rng.random(examples) < rate) for _ in range(steps)]
+    bounds = np.concatenate([[0], np.cumsum([len(batch) for batch in drawn])])
+    return Batches(np.concatenate(drawn), bounds, cut.epoch, cut.size)
 
 
 def draw_all(
@@ -120,38 +141,8 @@ def draw_all(
         if key not in cuts:
             cuts[key] = BatchCut.of(rule, number, sampling)
         classes = labels[shard] if rule.order == "by_class" else None
-        batches.append(_draw(rule, cuts[key], number, rng, sampling, classes))
+        batches.append(draw_batches(rule, number, rng, sampling, classes, cuts[key]))
     return tuple(batches)
-
-
-def _draw(
-    rule: LocalRule,
-    cut: BatchCut,
-    examples: int,
-    rng: np.random.Generator,
-    sampling: Sampling,
-    classes: np.ndarray | None,
-) -> Batches:
-    steps = len(cut.bounds) - 1
-    if steps == 0:
-        return Batches(np.zeros(0, np.int64), cut.bounds, cut.epoch, cut.size)
-    if sampling == "poisson":
-        return _draw_poisson(cut.size / examples, steps, examples, rng, cut)
-    epochs = range(math.ceil(steps / cut.epoch))
-    if rule.order == "shuffled" or sampling != "rule":
-        orders = [rng.permutation(examples)[: cut.visited] for _ in epochs]
-    else:
-        fixed = np.arange(examples) if classes is None else np.argsort(classes, kind="stable")
-        orders = [fixed[: cut.visited] for _ in epochs]
-    order = orders[0] if len(orders) == 1 else np.concatenate(orders)
-    return Batches(order[: cut.bounds[-1]], cut.bounds, cut.epoch, cut.size)
-
-
-def _draw_poisson(rate: float, steps: int, examples: int, rng: np.random.Generator, cut: BatchCut) -> Batches:
-    """Poisson sampling: each example is in each batch independently; the order within a batch does not matter."""
-    drawn = [np.flatnonzero(rng.random(examples) < rate) for _ in range(steps)]
-    bounds = np.concatenate([[0], np.cumsum([len(batch) for batch in drawn])])
-    return Batches(np.concatenate(drawn), bounds, cut.epoch, cut.size)
 
 
 def running_losses(losses: np.ndarray, counts: np.ndarray, epoch: int) -> np.ndarray:

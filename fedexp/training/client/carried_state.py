@@ -70,15 +70,12 @@ def moved_attributes(initial: Attributes, before: Attributes, after: Attributes)
     for path in {**before, **after}:
         values = before.get(path, ""), after.get(path, "")
         if values[0] != values[1]:
-            written = all(value.startswith("float") for value in values) and path not in float_paths(initial)
+            written = all(value.startswith("float") for value in values) and not initial.get(path, "").startswith(
+                "float"
+            )
             name = path.partition("[")[0]
             moved[name] = moved.get(name, True) and written
     return sorted(moved.items(), key=lambda item: item[1])
-
-
-def float_paths(initial: Attributes) -> set[str]:
-    """Returns the paths of float tensors among a network's attributes."""
-    return {path for path, value in initial.items() if value.startswith("float")}
 
 
 def _answers(network: nn.Module, x: torch.Tensor, forward: Forward) -> list[torch.Tensor]:

@@ -153,15 +153,6 @@ def mix_bits(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
-def _tensor_options(x: torch.Tensor, options: dict[str, Any]) -> dict[str, Any]:
-    return {"dtype": options.get("dtype") or x.dtype, "device": options.get("device") or x.device}
-
-
-def _shape_and_options(size: Any, options: dict[str, Any]) -> tuple[torch.Size, dict[str, Any]]:
-    dtype = options.get("dtype") or torch.get_default_dtype()
-    return torch.Size(size), {"dtype": dtype, "device": torch.device(options.get("device") or "cpu")}
-
-
 def _normal(u: torch.Tensor) -> torch.Tensor:
     """Standard normal numbers from uniform ones, by the inverse of their distribution."""
     return torch.erfinv(u.double().add_(2**-25).mul_(2).sub_(1)).mul_(math.sqrt(2))
@@ -193,22 +184,20 @@ def _normal_in_place(draw: Uniform, x: torch.Tensor, mean: float = 0.0, std: flo
     return x.copy_(_normal(draw(x.shape, x.device)).mul_(std).add_(mean))
 
 
-def _rand(draw: Uniform, size: Any, **options: Any) -> torch.Tensor:
-    shape, kind = _shape_and_options(size, options)
-    return draw(shape, kind["device"]).to(**kind)
+def _rand(draw: Uniform, size: Any, *, dtype: Any = None, device: Any = None, **_: Any) -> torch.Tensor:
+    return draw(torch.Size(size), torch.device(device or "cpu")).to(dtype or torch.get_default_dtype())
 
 
-def _randn(draw: Uniform, size: Any, **options: Any) -> torch.Tensor:
-    shape, kind = _shape_and_options(size, options)
-    return _normal(draw(shape, kind["device"])).to(**kind)
+def _randn(draw: Uniform, size: Any, *, dtype: Any = None, device: Any = None, **_: Any) -> torch.Tensor:
+    return _normal(draw(torch.Size(size), torch.device(device or "cpu"))).to(dtype or torch.get_default_dtype())
 
 
-def _rand_like(draw: Uniform, x: torch.Tensor, **options: Any) -> torch.Tensor:
-    return draw(x.shape, x.device).to(**_tensor_options(x, options))
+def _rand_like(draw: Uniform, x: torch.Tensor, *, dtype: Any = None, device: Any = None, **_: Any) -> torch.Tensor:
+    return draw(x.shape, x.device).to(device or x.device, dtype or x.dtype)
 
 
-def _randn_like(draw: Uniform, x: torch.Tensor, **options: Any) -> torch.Tensor:
-    return _normal(draw(x.shape, x.device)).to(**_tensor_options(x, options))
+def _randn_like(draw: Uniform, x: torch.Tensor, *, dtype: Any = None, device: Any = None, **_: Any) -> torch.Tensor:
+    return _normal(draw(x.shape, x.device)).to(device or x.device, dtype or x.dtype)
 
 
 _aten = torch.ops.aten

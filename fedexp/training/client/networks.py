@@ -68,18 +68,6 @@ def refuse_untrainable(
     entries.
     """
     network, second_network = build(), build()
-    with refuse_network_errors(model):
-        _try_network(model, network, second_network, examples, outputs, loss)
-
-
-def _try_network(
-    model: Model,
-    network: nn.Module,
-    second_network: nn.Module,
-    examples: Examples,
-    outputs: tuple[int, ...],
-    loss: Loss,
-) -> None:
     subject, first_batch = describe_choice("model", model), slice(0, BATCH)
     positions = examples.to_device(np.linspace(0, len(examples) - 1, 4).astype(int))
     inputs = examples.inputs(slice(0, 2)).clone()
@@ -87,7 +75,7 @@ def _try_network(
     def forward(network: nn.Module, x: torch.Tensor) -> torch.Tensor:
         return try_forward(subject, network, x.clone())
 
-    with seed_torch(0, inputs.device), process_unchanged(model, "forward"):
+    with refuse_network_errors(model), seed_torch(0, inputs.device), process_unchanged(model, "forward"):
         refuse_entries(subject, network)
         refuse_first_values(subject, network, second_network)
         refuse_norms(subject, network)
@@ -96,7 +84,7 @@ def _try_network(
         trained = refuse_gradients(subject, network, batches, loss, outputs)
     other_inputs = examples.inputs(positions.flip(0)[: len(inputs)])
     mixed_positions = positions.where(positions == positions[-1], positions[0])
-    with process_unchanged(model, "forward"):
+    with refuse_network_errors(model), process_unchanged(model, "forward"):
         refuse_carried_state(subject, second_network, inputs, other_inputs, [evaluated, trained], forward)
         refuse_batch_dependence(
             subject, second_network, examples.inputs(positions), examples.inputs(mixed_positions), forward
@@ -160,10 +148,8 @@ def refuse_gradients(
             answers = try_forward(subject, network, inputs)
             refuse_shape(subject, answers, inputs, outputs, " in training")
             used = parameters_with_gradient(subject, network, example_losses(loss, answers, targets).sum())
-            first, unused_names = (
-                answers.detach() if not len(first) else first,
-                [name for name in unused_names if name not in used],
-            )
+            first = first if len(first) else answers.detach()
+            unused_names = [name for name in unused_names if name not in used]
             refuse_moving_integers(subject, network, integer_buffers)
             if not unused_names:
                 return first

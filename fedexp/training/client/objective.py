@@ -1,14 +1,19 @@
-"""The objective of local training: the loss as the local rule changes it. Legend: B batch, M reference models."""
+"""The objective of local training: the loss as the local rule changes it.
 
+Legend: B batch, D entries of a row, M reference models.
+"""
+
+import copy
 from collections.abc import Callable, Sequence
 
 import torch
 from torch import nn
-from torch.func import vmap
+from torch.func import functional_call, vmap
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.fields import resembles, type_and_shape
 from fedexp.core.part import describe_choice
+from fedexp.core.values import Layout
 from fedexp.parts.local.contract import LocalRule, ModelOutputs
 from fedexp.parts.loss.contract import Loss
 
@@ -119,3 +124,23 @@ class FeatureRecorder:
 
     def _record(self, _: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
         self.features = inputs[0]
+
+
+class ReferenceModels:
+    """Outputs of reference models on a client's examples, for rules that compare models with the one in training.
+
+    They answer in evaluation mode and without gradients: nothing is drawn, and their statistics stay as they are.
+    """
+
+    def __init__(self, network: nn.Module, layout: Layout) -> None:
+        self.network, self.layout = copy.deepcopy(network).eval(), layout
+        self.feature_recorder = FeatureRecorder(self.network)
+
+    def evaluate(self, rows: torch.Tensor, inputs: torch.Tensor) -> tuple[ModelOutputs, ...]:
+        """Returns the outputs of each of the models `rows [M, D]` for `inputs [B, *shape]`."""
+        answers = []
+        with torch.no_grad():
+            for row in rows.unbind():
+                outputs = functional_call(self.network, self.layout.views(row), (inputs,))
+                answers.append(ModelOutputs(outputs, self.feature_recorder.pop_features(outputs)))
+        return tuple(answers)

@@ -17,19 +17,14 @@ from fedexp.process.cpu_cores import usable_cores
 from fedexp.process.user_code_errors import arose_in_part
 from fedexp.training.client.batches import Batches
 from fedexp.training.client.precision import make_deterministic
-from fedexp.training.engine.trainer_spec import TrainerSpec
+from fedexp.training.client.recipe import TrainerSpec
 from fedexp.training.loop.trainer import LoopTrainer, Task, Trainer
 from fedexp.training.stacked.trainer import StackedTrainer
 from fedexp.training.stacked.vmap_check import vmap_obstacle
 
 log = logging.getLogger(__name__)
 
-MIN_PARTICIPANTS, MAX_PARAMETERS = (
-    32,
-    20_000,
-)  # participants at least, parameters at most: there stacking was faster on a CPU
-
-
+MIN_PARTICIPANTS, MAX_PARAMETERS = 32, 20_000  # at least and at most: there stacking was faster on a CPU
 CPU_STACK_MB = 2048.0
 
 

@@ -22,9 +22,7 @@ class LayerGradients(Protocol):
         ...
 
 
-GradientRule = Callable[
-    [Any, torch.Tensor, torch.Tensor], LayerGradients
-]  # of a layer, its inputs and output gradients
+GradientRule = Callable[[Any, torch.Tensor, torch.Tensor], LayerGradients]  # of a layer, inputs, output gradients
 
 
 @dataclass(frozen=True)

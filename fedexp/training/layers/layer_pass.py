@@ -14,6 +14,7 @@ Legend: R rows, B batch, H x W pixels, C channels, F features, O outputs, I entr
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -86,3 +87,33 @@ class BatchedContext:
     memory_mb: float
     needs_input_grad: bool
     keyed_random: KeyedRandom | None
+
+
+class ChainPass:
+    """The passes of a chain of layers, forwards and backwards. A batch needs at least `min_batch` examples."""
+
+    def __init__(self, layers: Sequence[LayerPass], first: int) -> None:
+        """`first` is the position of the first layer with entries; gradients before it are not needed."""
+        self.layers = layers
+        self.min_batch = max(layer.min_batch for layer in layers)
+        self.share_readers = [layer for layer in layers if layer.needs_share]
+        self.forward_steps = [layer.forward for layer in layers]
+        self.backward_steps = [layer.backward for layer in reversed(layers[first:])]
+
+    def forward(self, x: torch.Tensor, share: torch.Tensor | None = None) -> torch.Tensor:
+        """Returns the outputs `[B, *outputs]` for `x [B, *shape]`, in training mode.
+
+        Of several rows they are `[R, B, K]` for `x [R, B, ...]` (images channels last); `share [R, B]` is then the
+        weight of an example in the mean over its batch, 0 where there is none.
+        """
+        if share is not None:
+            for layer in self.share_readers:
+                layer.share = share
+        for step in self.forward_steps:
+            x = step(x)
+        return x
+
+    def backward(self, grad: torch.Tensor) -> None:
+        """Writes the gradients of the entries, given those at the outputs, `[B, *outputs]` or `[R, B, K]`."""
+        for step in self.backward_steps:
+            grad = step(grad)

@@ -5,7 +5,7 @@ known layers, and subclasses of them, which may do anything.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import torch
 from torch import nn
@@ -14,40 +14,17 @@ from fedexp.training.client.keyed_random import KeyedRandom
 from fedexp.training.client.precision import computes_in_bf16
 from fedexp.training.layers.bfloat16 import ManualBfloat16, ToFloat32
 from fedexp.training.layers.kind import ManualBuilder, PlannedLayer, Shape
-from fedexp.training.layers.layer_pass import LayerPass, ManualContext
+from fedexp.training.layers.layer_pass import ChainPass, LayerPass, ManualContext
 from fedexp.training.layers.registry import plan_chain
-
-
-class ManualPass:
-    """The manual passes of a network's layers, forwards and backwards. A batch needs at least `min_batch` examples.
-
-    Layers hold their entries detached, so that autograd records nothing of them.
-    """
-
-    def __init__(self, layers: Sequence[LayerPass], first: int) -> None:
-        """`first` is the position of the first layer with entries; gradients before it are not needed."""
-        self.forward_steps = [layer.forward for layer in layers]
-        self.backward_steps = [layer.backward for layer in reversed(layers[first:])]
-        self.min_batch = max(layer.min_batch for layer in layers)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Returns the outputs `[B, *outputs]` for `x [B, *shape]`, in training mode."""
-        for step in self.forward_steps:
-            x = step(x)
-        return x
-
-    def backward(self, grad: torch.Tensor) -> None:
-        """Writes the gradient of the entries into the flat row, given that at the outputs, `[B, *outputs]`."""
-        for step in self.backward_steps:
-            grad = step(grad)
 
 
 def manual_pass(
     network: nn.Module, grads: dict[str, torch.Tensor], shape: Shape, keyed_random: KeyedRandom | None
-) -> ManualPass | None:
+) -> ChainPass | None:
     """Returns the manual passes of a network; None if one of its layers is not supported.
 
-    The entries of the network must stay where they are. `grads` are the views (of any shape) that take their gradients,
+    The entries of the network must stay where they are; layers hold them detached, so that autograd records nothing of
+    them. `grads` are the views (of any shape) that take their gradients,
     by name; examples have this shape; dropout is drawn from `keyed_random`.
     """
     bf16 = computes_in_bf16(network)
@@ -63,7 +40,7 @@ def manual_pass(
             if bf16 and planned.kind.in_bfloat16
             else make(planned.layer, context)
         )
-    return None if first is None else ManualPass([*layers, *([ToFloat32()] if bf16 else [])], first)
+    return None if first is None else ChainPass([*layers, *([ToFloat32()] if bf16 else [])], first)
 
 
 def _builders(plan: list[PlannedLayer]) -> Iterator[tuple[PlannedLayer, ManualBuilder]]:

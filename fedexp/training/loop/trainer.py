@@ -7,8 +7,9 @@ convolutions, and on any device it is the reference of the stacked one.
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
@@ -21,11 +22,11 @@ from fedexp.training.client.augmentation import BatchAugmenter
 from fedexp.training.client.batches import Batches, running_losses
 from fedexp.training.client.examples import Examples
 from fedexp.training.client.keyed_random import keyed_random_for, split_seed
-from fedexp.training.client.objective import Objective
+from fedexp.training.client.objective import Objective, ReferenceModels
 from fedexp.training.client.parameter_views import view_parameters
 from fedexp.training.client.recipe import Recipe
-from fedexp.training.client.reference_models import ReferenceModels
-from fedexp.training.layers.manual_pass import ManualPass, manual_pass
+from fedexp.training.layers.layer_pass import ChainPass
+from fedexp.training.layers.manual_pass import manual_pass
 from fedexp.training.per_example.clipped_sum import ClippedGradientSum, Noise
 
 CACHED_FLOATS = 2**26  # up to this size (256 MB) a client's normalised examples are kept for the round
@@ -52,22 +53,13 @@ class Task:
     reference_rows: torch.Tensor | None = None
     counts: torch.Tensor | None = None
 
-    def seeds(self, name: str, rows: np.ndarray) -> list[int]:
-        """Returns the seeds of the named random stream for the rows at these positions `[n]`."""
+    def seeds(self, name: Literal["dropout", "augment", "privacy"], rows: np.ndarray) -> list[int]:
+        """Returns the seeds of a random stream for the rows at these positions `[n]`.
+
+        They are those of what the network draws in training, of the augmentation, and of private training's noise.
+        """
         generators = streams(self.seed, self.round, name, owner=self.plan.owner[rows])
         return [int(generator.integers(2**62)) for generator in generators]
-
-    def dropout_seeds(self, rows: np.ndarray) -> list[int]:
-        """Returns the seeds of what a network draws while these rows `[n]` are trained, such as dropout masks."""
-        return self.seeds("dropout", rows)
-
-    def augment_seeds(self, rows: np.ndarray) -> list[int]:
-        """Returns the seeds of the augmentation of these rows `[n]`."""
-        return self.seeds("augment", rows)
-
-    def noise_seeds(self, rows: np.ndarray) -> list[int]:
-        """Returns the seeds of the differential-privacy noise of these rows `[n]`."""
-        return self.seeds("privacy", rows)
 
 
 class Trainer(Protocol):
@@ -116,7 +108,7 @@ class LoopTrainer:
             self.compute_gradient = self._manual_gradient
         network.train()
 
-    def _make_manual_pass(self, examples: Examples) -> ManualPass | None:
+    def _make_manual_pass(self, examples: Examples) -> ChainPass | None:
         """Returns manual passes where the rule uses only the outputs; None otherwise and on GPUs."""
         if self.noise is not None or not self.objective.is_loss_alone or self.row.device.type != "cpu":
             return None
@@ -136,12 +128,12 @@ class LoopTrainer:
         self.row.copy_(task.start[row])
         self.rule.fill(self.slots, task.anchor[row])
         alone = np.array([row])
-        seed = task.dropout_seeds(alone)[0]
+        seed = task.seeds("dropout", alone)[0]
         if self.keyed_random is not None:
             self.seeds.copy_(split_seed([seed])[:, 0])
-        self.augmenter.begin(alone, task.augment_seeds)
+        self.augmenter.begin(partial(task.seeds, "augment", alone))
         if self.noise is not None:
-            self.noise.begin(task.noise_seeds(alone), [batches.size])
+            self.noise.begin(task.seeds("privacy", alone), [batches.size])
         with seed_torch(seed, self.row.device):
             losses = self._descend(task, row)
         epoch_losses = running_losses(losses, batches.counts, batches.epoch).tolist()

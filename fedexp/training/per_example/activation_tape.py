@@ -9,12 +9,8 @@ from functools import partial
 import torch
 from torch import nn
 
-ALTERED = (
-    "forward",
-    "_forward_hooks",
-    "_backward_hooks",
-    "_backward_pre_hooks",
-)  # then a layer is not what its type is
+# Where a layer has one of these of its own, it is not what its type is.
+ALTERED = ("forward", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
 class ActivationTape:

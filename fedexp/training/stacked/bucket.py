@@ -9,7 +9,7 @@ import torch
 from fedexp.parts.local.contract import LocalRule
 from fedexp.training.client.augmentation import BatchAugmenter
 from fedexp.training.client.examples import Examples
-from fedexp.training.layers.batched_pass import BatchedPass
+from fedexp.training.layers.layer_pass import ChainPass
 from fedexp.training.loop.trainer import Task
 from fedexp.training.per_example.clipped_sum import Noise
 from fedexp.training.stacked.graph_inputs import GraphInputs
@@ -45,7 +45,7 @@ class Bucket:
         self.step_schedule: StepSchedule | None = None
         self.losses = torch.zeros((0, rows), device=device)
         self.gradient = torch.zeros((0, parameters), device=device)
-        self.batched_pass: BatchedPass | None = None
+        self.batched_pass: ChainPass | None = None
         self.graph_inputs: GraphInputs | None = None
 
     def load(self, task: Task, rows: torch.Tensor) -> None:

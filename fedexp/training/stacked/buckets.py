@@ -9,8 +9,7 @@ from fedexp.core.values import Layout
 from fedexp.training.client.examples import Examples
 from fedexp.training.client.keyed_random import KeyedRandom
 from fedexp.training.client.recipe import Recipe
-from fedexp.training.layers.batched_pass import PassBuilder
-from fedexp.training.layers.batched_plan import LayerPlan
+from fedexp.training.layers.batched_pass import LayerPlan, build_passes
 from fedexp.training.loop.trainer import Task
 from fedexp.training.per_example.clipped_sum import Noise
 from fedexp.training.stacked.bucket import Bucket
@@ -86,10 +85,13 @@ class Buckets:
         bucket.losses = torch.zeros((steps_per_graph, rows), device=positions.device)
         if self.plan is not None:
             bucket.gradient = torch.zeros_like(bucket.anchor)
-            builder = PassBuilder(bucket.w, bucket.gradient, batch, self.memory_mb)
-            bucket.batched_pass = builder.build(self.plan, self.layout, self.keyed_random)
-            bucket.graph_inputs = GraphInputs(self.examples, bucket.augmenter, bucket.batched_pass, self.memory_mb)
-            bucket.graph_inputs.prepare(steps_per_graph, rows, batch)
+            bucket.batched_pass = build_passes(
+                self.plan, bucket.w, bucket.gradient, batch, self.memory_mb, self.keyed_random
+            )
+            sizes = steps_per_graph, rows, batch
+            bucket.graph_inputs = GraphInputs(
+                self.examples, bucket.augmenter, bucket.batched_pass.layers[0], self.memory_mb, sizes
+            )
         return bucket
 
 

@@ -4,13 +4,14 @@ They are gathered for all steps of the graph at once where memory allows and not
 Legend: k steps of a graph, R rows, B batch, H x W pixels, C channels.
 """
 
+import math
 from collections.abc import Iterator
 
 import torch
 
 from fedexp.training.client.augmentation import BatchAugmenter
 from fedexp.training.client.examples import Examples
-from fedexp.training.layers.batched_pass import BatchedPass
+from fedexp.training.layers.layer_pass import LayerPass
 from fedexp.training.stacked.step_schedule import StepBatch
 
 MEMORY_DIVISOR = 8  # of the memory that rows may take: what the inputs of several steps may take of it
@@ -20,19 +21,20 @@ class GraphInputs:
     """Gathers the inputs of a bucket."""
 
     def __init__(
-        self, examples: Examples, augmenter: BatchAugmenter, batched_pass: BatchedPass, memory_mb: float
+        self,
+        examples: Examples,
+        augmenter: BatchAugmenter,
+        first_layer: LayerPass,
+        memory_mb: float,
+        sizes: tuple[int, int, int],
     ) -> None:
-        self.examples, self.augmenter, self.first_layer = examples, augmenter, batched_pass.layers[0]
-        self.max_floats = memory_mb * 1e6 / 4 / MEMORY_DIVISOR
+        """Allocates the buffers for `sizes`: so many steps, rows and examples."""
+        self.examples, self.augmenter, self.first_layer = examples, augmenter, first_layer
+        floats = math.prod(sizes) * examples.x[0].numel()
+        self.gathers_all_steps = not examples.augment.draws and floats <= memory_mb * 1e6 / 4 / MEMORY_DIVISOR
         self.input_buffers: torch.Tensor | None = None
-        self.gathers_all_steps = False
-
-    def prepare(self, steps: int, rows: int, batch: int) -> None:
-        """Allocates the buffers for so many steps, rows and examples."""
-        floats = steps * rows * batch * self.examples.x[0].numel()
-        self.gathers_all_steps = not self.examples.augment.draws and floats <= self.max_floats
-        if self.gathers_all_steps and self.examples.images:
-            self.input_buffers = self.first_layer.input_buffers(steps)
+        if self.gathers_all_steps and examples.images:
+            self.input_buffers = first_layer.input_buffers(sizes[0])
 
     def of(self, steps: StepBatch) -> Iterator[torch.Tensor]:
         """Yields the inputs of every step, `[R, B, ...]`."""

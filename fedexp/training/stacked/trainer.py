@@ -22,10 +22,9 @@ from fedexp.parts.local.contract import ModelOutputs
 from fedexp.training.client.activation_memory import activation_floats
 from fedexp.training.client.examples import Examples
 from fedexp.training.client.keyed_random import keyed_random_for, split_seed
-from fedexp.training.client.objective import Objective
+from fedexp.training.client.objective import Objective, ReferenceModels
 from fedexp.training.client.recipe import Recipe
-from fedexp.training.client.reference_models import ReferenceModels
-from fedexp.training.layers.batched_plan import LayerPlan, plan_layers, treats_entries_alike
+from fedexp.training.layers.batched_pass import LayerPlan, plan_layers, treats_entries_alike
 from fedexp.training.loop.trainer import Task
 from fedexp.training.per_example.clipped_sum import ClippedGradientSum
 from fedexp.training.stacked.batch_schedule import BatchSchedule
@@ -54,7 +53,7 @@ class StackedTrainer:
         """`participants` is how many rows a round usually has, `memory_mb` what rows that train together may take."""
         rule, privacy = recipe.rule, recipe.privacy
         self.network, self.layout, self.examples, self.rule = network, layout, examples, rule
-        self.privacy, self.memory_mb = privacy, memory_mb
+        self.memory_mb = memory_mb
         self.usual_sizes = participants, 0 if rule.batch_size == "full" else rule.batch_size
         self.reference_models = ReferenceModels(network, layout) if rule.compares else None
         self.objective = Objective(recipe.loss, rule, network)
@@ -115,11 +114,11 @@ class StackedTrainer:
         self.network.train()
         bucket, replay = self.buckets.get(task, rows, arrays)
         if self.keyed_random is not None:
-            bucket.seeds.copy_(self.examples.to_device(split_seed(task.dropout_seeds(rows)).numpy()))
-        bucket.augmenter.begin(rows, task.augment_seeds)
+            bucket.seeds.copy_(self.examples.to_device(split_seed(task.seeds("dropout", rows)).numpy()))
+        bucket.augmenter.begin(partial(task.seeds, "augment", rows))
         if bucket.noise is not None:
-            bucket.noise.begin(task.noise_seeds(rows), [task.batches[row].size for row in rows])
-        with seed_torch(task.dropout_seeds(rows[:1])[0], bucket.w.device):
+            bucket.noise.begin(task.seeds("privacy", rows), [task.batches[row].size for row in rows])
+        with seed_torch(task.seeds("dropout", rows[:1])[0], bucket.w.device):
             descend = self._descend if replay is None else partial(self._replay_graphs, replay=replay)
             losses = descend(task, bucket, arrays)[:, :row_count]
         last_slot = [bucket.slots[-1, :row_count]] if self.rule.finish_needs_slot else []

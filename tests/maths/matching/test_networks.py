@@ -9,8 +9,7 @@ import torch
 from torch import nn
 
 from fedexp.core.values import Layout, Weights
-from fedexp.maths.matching.chain import find_obstacle
-from fedexp.maths.matching.networks import as_weights, hidden_widths, networks, subnetworks
+from fedexp.maths.matching.networks import as_weights, find_obstacle, hidden_widths, networks, subnetworks
 from fedexp.parts.layers import BatchNorm
 
 

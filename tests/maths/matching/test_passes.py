@@ -7,8 +7,7 @@ import pytest
 
 from fedexp.maths.matching.atoms import GlobalAtoms, Group, Prior, combine_groups
 from fedexp.maths.matching.gains import Buffet, count_new_atoms, gains_of_existing, gains_of_new
-from fedexp.maths.matching.layers import match_given
-from fedexp.maths.matching.passes import Gain, assign, first_pass, sweep
+from fedexp.maths.matching.passes import Gain, assign, first_pass, match_given, sweep
 
 PRIOR = Prior(np.zeros(2), np.ones(2))
 

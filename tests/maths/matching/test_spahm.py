@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from fedexp.maths.matching import spahm
+from fedexp.maths.matching import estimates
+from fedexp.maths.matching.estimates import match_one_layer
 from fedexp.maths.matching.gains import Buffet
 from fedexp.maths.matching.networks import Network
-from fedexp.maths.matching.spahm import match_one_layer
 
 Drawn = Callable[..., Network]
 SHARE = np.array([0.5, 0.25, 0.125, 0.125])
@@ -60,12 +60,12 @@ def test_the_output_bias_is_the_mean_by_shares(drawn: Drawn):
 
 
 def test_the_prior_of_popularities_has_factor_two(drawn: Drawn, monkeypatch: pytest.MonkeyPatch):
-    asked, match = [], spahm.match_estimated
+    asked, match = [], estimates.match_estimated
 
     def told(atoms, buffet, *more):
         asked.append(buffet)
         return match(atoms, buffet, *more)
 
-    monkeypatch.setattr(spahm, "match_estimated", told)
+    monkeypatch.setattr(estimates, "match_estimated", told)
     match_one_layer([drawn((7, 5, 3), seed) for seed in range(4)], SHARE, 3.0, 1, np.random.default_rng(0))
     assert asked == [Buffet(3.0, 2.0, 4)]

@@ -18,8 +18,7 @@ from fedexp.parts.loss.cross_entropy import CrossEntropy
 from fedexp.training.client.keyed_random import KeyedRandom, keyed_random_for
 from fedexp.training.client.objective import Objective
 from fedexp.training.client.precision import in_bf16
-from fedexp.training.layers.batched_pass import PassBuilder
-from fedexp.training.layers.batched_plan import plan_layers
+from fedexp.training.layers.batched_pass import build_passes, plan_layers
 from fedexp.training.layers.kind import PlannedLayer
 from fedexp.training.layers.layer_pass import BatchedContext
 from fedexp.training.layers.registry import kind_of
@@ -126,7 +125,7 @@ def test_gradients_are_those_of_vmap(name: str, dtype: torch.dtype, memory_mb: f
     assert plan is not None
     held = rows[:, torch.cat([plan.order, torch.arange(layout.parameters, layout.size)])].contiguous()
     found, share = torch.full_like(gradient, torch.nan), MASK / MASK.sum(dim=1, keepdim=True).clamp(min=1).to(dtype)
-    ours = PassBuilder(held, found, BATCH, memory_mb).build(plan, layout, draws)
+    ours = build_passes(plan, held, found, BATCH, memory_mb, draws)
     if draws is not None:
         draws.begin(SEEDS, torch.zeros(()))
     outputs = ours.forward(lying(x, shape), share)
@@ -157,7 +156,7 @@ def test_in_bfloat16_they_are_as_near_to_float32_as_autocast_is(name: str, memor
     assert plan.bf16
     held = rows[:, torch.cat([plan.order, torch.arange(layout.parameters, layout.size)])].contiguous()
     found, share = torch.full_like(exact, torch.nan), MASK / MASK.sum(dim=1, keepdim=True).clamp(min=1)
-    ours = PassBuilder(held, found, BATCH, memory_mb).build(plan, layout, draws)
+    ours = build_passes(plan, held, found, BATCH, memory_mb, draws)
     if draws is not None:
         draws.begin(SEEDS, torch.zeros(()))
     outputs = ours.forward(lying(x, shape), share)

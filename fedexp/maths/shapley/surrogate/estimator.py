@@ -34,11 +34,8 @@ from fedexp.maths.shapley.surrogate.smooth import Surface, fit_surface, mixture_
 
 ALL_AT_MOST = 12  # players: up to so many, all 2^M coalitions are predicted
 PREDICTED = 2048  # coalitions that represent all in the variance, for more players
-BATCHES = {
-    "values": (7 / 12, 2 / 3, 5 / 6, 1.0),
-    "ranking": (0.5, 1.0),
-    "budget": (1.0,),
-}  # shares of the budget, by the rule that stops
+# Shares of the budget, by the rule that stops.
+BATCHES = {"values": (7 / 12, 2 / 3, 5 / 6, 1.0), "ranking": (0.5, 1.0), "budget": (1.0,)}
 SMALL = 0.01  # largest error in units of the spread that counts as converged (Covert & Lee 2021, section 4.2)
 
 

@@ -63,26 +63,16 @@ def evaluate_add_channel(_layer: nn.Module, _entries: Entries, flow: Activations
     return Activations(flow.x.movedim(0, 1), "channels") if flow.form == "stacked" else Activations(flow.x.unsqueeze(1))
 
 
-class ManualAddChannel(LayerPass):
-    """`[B, F]` becomes a signal `[B, 1, F]`."""
+class AddChannelPass(LayerPass):
+    """`[B, F]` becomes a signal `[B, 1, F]`, and `[R, B, F]` an image `[R, B, 1, F, 1]`."""
 
     can_overwrite_output = False
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x.unsqueeze(1)
+        return x.unsqueeze(1) if x.dim() == 2 else x[:, :, None, :, None]
 
     def backward(self, grad: torch.Tensor) -> torch.Tensor:
-        return grad.squeeze(1)
-
-
-class BatchedAddChannel(LayerPass):
-    """`[R, B, F]` becomes an image `[R, B, 1, F, 1]`."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x[:, :, None, :, None]
-
-    def backward(self, grad: torch.Tensor) -> torch.Tensor:
-        return grad[:, :, 0, :, 0]
+        return grad.squeeze(1) if grad.dim() == 3 else grad[:, :, 0, :, 0]
 
 
 class IdentityPass(LayerPass):
@@ -113,8 +103,8 @@ KINDS = (
     ),
     LayerKind(
         types=(AddChannel,),
-        manual=lambda *_: ManualAddChannel(),
-        batched=lambda *_: BatchedAddChannel(),
+        manual=lambda *_: AddChannelPass(),
+        batched=lambda *_: AddChannelPass(),
         supports=lambda _, shape: len(shape) == 1,
         output_shape=lambda _, shape: (1, *shape),
         evaluator=lambda _: evaluate_add_channel,
