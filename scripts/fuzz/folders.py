@@ -77,7 +77,7 @@ def damaged(command: str, damage: Damage) -> Input:
 
 
 def all_rounds(folder: Path) -> str:
-    """What is wrong with a run that was resumed: it ended well, without a line on stderr, but some rounds are missing."""
+    """What is wrong with a run that was resumed: it says that all is well, but some rounds are missing."""
     if (folder / "said.txt").read_text():
         return ""
     rows = (folder / "run" / "metrics.csv").read_text().splitlines()[1:]
