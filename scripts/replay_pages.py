@@ -12,7 +12,6 @@ from itertools import groupby
 from pathlib import Path
 
 from fedexp.data.store import data_root
-from fedexp.files.atomic import write_atomically
 from fedexp.replay import overview, page, recheck, table
 from fedexp.replay.page import JudgedCell
 from fedexp.replay.results import Result
@@ -23,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts import forest  # noqa: E402
-from scripts.options import filled  # noqa: E402
+from scripts.options import filled, write_or_check  # noqa: E402
 
 KEPT = ROOT / "scripts" / "replays"
 COUNTS = ("published", "run", "agree", "differ, explained", "differ, open", "disputed", "not resolved")
@@ -128,15 +127,7 @@ def main(words: list[str]) -> int:
     """Writes or checks the pages, or runs results again; 1 where something is not as it should be."""
     if words[:1] == ["--again"]:
         return run_again(int(words[1]))
-    stale = {path: text for path, text in pages().items() if not path.exists() or path.read_text() != text}
-    for path, text in stale.items():
-        if "--check" in words:
-            print(
-                f"{path.relative_to(ROOT)} does not show what scripts/replays holds; run python scripts/replay_pages.py"
-            )
-        else:
-            write_atomically(path, text.encode())
-    return int("--check" in words and bool(stale))
+    return write_or_check(pages(), words, "scripts/replays", "replay_pages.py")
 
 
 if __name__ == "__main__":
