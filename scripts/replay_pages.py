@@ -38,10 +38,11 @@ def pages() -> dict[Path, str]:
     }
     made = {path: filled(path.read_text(), tables) for path in (ROOT / "README.md", KEPT / "README.md")}
     for line in held:
-        if (KEPT / line.name).is_dir():  # a page without any run can go stale as well
-            documents = page.documents(table.load(line.name), line.judged_cells, "scripts/replays")
-            made |= {KEPT / line.name / name: text for name, text in documents.items()}
-    drawn = [forest.line_of(line.label, judged) for line in held for judged in page.numbers(line.judged_cells)]
+        folder = KEPT / line.table.name
+        if folder.is_dir():  # a page without any run can go stale as well
+            documents = page.documents(line.table, line.judged_cells, "scripts/replays")
+            made |= {folder / name: text for name, text in documents.items()}
+    drawn = [forest.line_of(line.table.label, judged) for line in held for judged in page.numbers(line.judged_cells)]
     made[KEPT / "forest.svg"] = forest.svg([line for line in drawn if line is not None])
     return made
 
@@ -62,7 +63,7 @@ def source_grid(all_tables: Sequence[overview.TableProgress], *, is_short: bool 
     """
     counts: dict[str, Counter[str]] = {}
     for line in all_tables:
-        counts.setdefault(line.label, Counter()).update(count_numbers(line.judged_cells))
+        counts.setdefault(line.table.label, Counter()).update(count_numbers(line.judged_cells))
     counts = {label: counted for label, counted in counts.items() if counted["published"]}
     rest = [label for label, counted in counts.items() if is_short and not counted["run"]]
     rows = {label: counted for label, counted in counts.items() if label not in rest}
@@ -107,7 +108,7 @@ def cheapest(count: int) -> list[tuple[str, Result]]:
     chosen: list[tuple[str, Result]] = []
     for line in overview.read_progress(KEPT):
         found = sorted((one for cell in line.judged_cells for one in cell.results), key=lambda one: one.seconds)
-        chosen += [(line.name, one) for one in found[: (count + 1) // 2]]
+        chosen += [(line.table.name, one) for one in found[: (count + 1) // 2]]
     return sorted(chosen, key=lambda named: named[1].seconds)[:count]
 
 
