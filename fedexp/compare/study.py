@@ -30,7 +30,6 @@ class Comparison:
 
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
-    clock: str
     ranks: Ranks | None
     ranked_by: str
 
@@ -59,7 +58,7 @@ def compare_methods(contests: Sequence[Contest], names: Sequence[str]) -> Compar
     rows = tuple(
         Row(contest, quantity, result) for (contest, quantity, _), result in zip(results, with_verdicts, strict=True)
     )
-    return Comparison(rows, tuple(notes), clock or "", _ranks(contests, available[0]), available[0].name)
+    return Comparison(rows, tuple(notes), _ranks(contests, available[0]), available[0].name)
 
 
 def compare_pairs(contest: Contest, quantity: Quantity) -> PairedStatistics:
