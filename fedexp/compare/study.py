@@ -102,12 +102,7 @@ def _ranks(contests: Sequence[Contest], quantity: Quantity) -> Ranks | None:
     if not shared:
         return None
     lines = [[*(side[folder][0] for side in sides), sides[0][folder][1]] for folder in shared]
-    values = np.array([[_number(quantity, run) for run in line] for line in lines])
+    values = np.array([[quantity.of(run) for run in line] for line in lines], dtype=np.float64)  # NaN where it is None
     return critical_difference.rank_methods(
         [*(pairing.a for pairing in contests), contests[0].b], values, higher_is_better=quantity.higher_is_better
     )
-
-
-def _number(quantity: Quantity, run: Run) -> float:
-    value = quantity.of(run)
-    return np.nan if value is None else value

@@ -149,7 +149,7 @@ def best_bars(table: pd.DataFrame, area: str) -> list[SweepBar]:
 def draw_bars(path: Path, bars: Sequence[SweepBar], title: str, *, higher_is_better: bool = False) -> None:
     """Bars from 0, standard deviations as lines where there are some; the first is the best, in another colour."""
     positions, means = np.arange(len(bars)), np.array([bar.mean for bar in bars])
-    stds = np.array([np.nan if bar.std is None else bar.std for bar in bars])
+    stds = np.array([bar.std for bar in bars], dtype=np.float64)  # NaN where there is none
     several = np.isfinite(stds) & np.isfinite(means)
     over = " (mean ± standard deviation over seeds)" if several.any() else ""
     better = "higher" if higher_is_better else "lower"
