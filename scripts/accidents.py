@@ -36,11 +36,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from fedexp import cli  # noqa: E402
 from fedexp.core.values import Weights  # noqa: E402
 from fedexp.parts.tracker import courier, sender  # noqa: E402
-from fedexp.run.logbook import Logbook  # noqa: E402
 from fedexp.simulation import local_task, rounds  # noqa: E402
 from fedexp.training.workers import heartbeat, pool  # noqa: E402
 from scripts import kills  # noqa: E402
 from scripts.forked import Copy, outcome, put, warm_up  # noqa: E402
+from scripts.kills import go_on  # noqa: E402
 
 MIDDLE = 3  # the round after which most accidents happen
 PATIENCE_S = 90.0
@@ -64,21 +64,9 @@ class Accident:
     hindrance: Callable[[], str] = lambda: ""  # why it cannot happen here
 
 
-def go_on() -> int:
-    """Takes the run to its end."""
-    return cli.main(["resume", "run"])
-
-
 def after_round(number: int, act: Callable[[], object]) -> None:
     """Does something as soon as a round of this process's run is recorded."""
-    record = Logbook.record
-
-    def recorded(logbook: Logbook, state: Any, *given: Any) -> None:
-        record(logbook, state, *given)
-        if state.round == number:
-            act()
-
-    put(Logbook, "record", recorded)
+    kills.after_each_round(lambda done: act() if done == number else None)
 
 
 def going_on(prepare: Callable[[], object], place: Path) -> Ended:
@@ -152,8 +140,7 @@ def frozen_worker(place: Path) -> Ended:
     while time.monotonic() < deadline and not (log.exists() and silence in log.read_text()):
         time.sleep(0.05)
     os.kill(copy.pid, signal.SIGTERM)
-    code = copy.wait(PATIENCE_S)
-    copy.kill() if code is None else None
+    code = copy.end(PATIENCE_S)
     return code, [*warned(place), *copy.said()]
 
 
@@ -226,8 +213,7 @@ def two_at_once(place: Path) -> Ended:
         time.sleep(0.01)
     ended = outcome(place / "second", lambda: cli.main(["resume", "../run"]), PATIENCE_S)
     (place / "go").touch()
-    code = first.wait(PATIENCE_S)
-    first.kill() if code is None else None
+    code = first.end(PATIENCE_S)
     return ended if code == 0 else (code, [*ended[1], *first.said()])
 
 

@@ -22,8 +22,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fedexp.simulation.world import World
 
 ROOT = Path(__file__).parents[1]
 
@@ -82,7 +87,7 @@ def plain(load: Workload, threads: int, device: str) -> float:
     from fedexp.parts.dataset.contract import Facts
 
     torch.set_num_threads(threads)
-    network = compose(load).model.network(Facts(load.shape, 10, 0)).to(device)
+    network = build(overrides(load)).model.network(Facts(load.shape, 10, 0)).to(device)
     x = torch.randn((load.clients * load.examples, *load.shape), device=device)
     y = torch.randint(10, (len(x),), device=device)
     held_x = torch.randn((load.test, *load.shape), device=device)
@@ -128,38 +133,35 @@ def score_plainly(network, x, y) -> float:
         return float(sum((network(images).argmax(dim=1) == labels).sum() for images, labels in chunks) / len(x))
 
 
-def compose(load: Workload, *more: str):
-    return build([*overrides(load), *more])
-
-
 def build(words: list[str]):
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
-    from omegaconf import OmegaConf
+    """The experiment of these overrides."""
+    from hydra import compose, initialize_config_dir
 
-    from fedexp.config.compose import register_resolvers
+    from fedexp.config.compose import register_resolvers, resolve_config
     from fedexp.config.location import conf_dir
-    from fedexp.core.part import build
+    from fedexp.core import part
 
     register_resolvers()
     with initialize_config_dir(config_dir=str(conf_dir()), version_base="1.3"):
-        plain = OmegaConf.to_container(hydra_compose("config", overrides=words), resolve=True)
-    assert isinstance(plain, dict)
-    return build({str(name): value for name, value in plain.items()})
+        return part.build(resolve_config(compose("config", words)))
+
+
+def world_of(words: list[str]) -> "World":
+    """The world of the experiment of these overrides, `world.exp`."""
+    from fedexp.simulation.build_world import build_world
+    from fedexp.training.workers.pool import WorkerPool
+
+    return build_world(build(words), None, WorkerPool())
 
 
 def ours(words: list[str], rounds: int) -> dict[str, float]:
     """Seconds a round of fedexp after the first one, and what it took to get there."""
     begun = time.perf_counter()
-    from fedexp.simulation.build_world import build_world
-    from fedexp.simulation.rounds import run_rounds as run_rounds
-    from fedexp.simulation.rounds import with_workers
-    from fedexp.training.workers.pool import WorkerPool
+    from fedexp.simulation.rounds import run_rounds, with_workers
 
-    experiment = build(words)
-    world = build_world(experiment, None, WorkerPool())
-    with with_workers(experiment, world, world.initial_state()) as world:
-        marks = [time.perf_counter() for _ in run_rounds(experiment, world, world.initial_state())]
+    world = world_of(words)
+    with with_workers(world.exp, world, world.initial_state()) as world:
+        marks = [time.perf_counter() for _ in run_rounds(world.exp, world, world.initial_state())]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {
         "round_s": (marks[-1] - marks[0]) / rounds,
@@ -191,13 +193,43 @@ def measure(what: str, workload: str, device: str) -> dict[str, float]:
 
 
 def in_a_process(what: str, workload: str, device: str) -> dict[str, float]:
-    command = [sys.executable, __file__, "--measure", what, "--workloads", workload, "--device", device]
-    threads = what.partition(":")[2] if what.startswith("plain") else "1"
-    environment = {**os.environ, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    command = [__file__, "--measure", what, "--workloads", workload, "--device", device]
+    return last_line(command, what.partition(":")[2] if what.startswith("plain") else "1")
+
+
+def last_line(words: list[str], threads: str = "1") -> Any:
+    """What a Python process with so many threads says in its last line, as JSON."""
+    environment = {**os.environ, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "MPLBACKEND": "Agg"}
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
-        raise SystemExit(f"{what} on {workload} failed:\n{done.stderr}")
+        raise SystemExit(f"{' '.join(words)} failed:\n{done.stderr}")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def in_turns(calls: Mapping[Any, Callable[[], object]], turns: int) -> dict[Any, list[float]]:
+    """Seconds that each of the calls takes, of so many turns in which all of them are made."""
+    seconds: dict[Any, list[float]] = {name: [] for name in calls}
+    for _ in range(turns):
+        for name, call in calls.items():
+            begun = time.perf_counter()
+            call()
+            seconds[name].append(time.perf_counter() - begun)
+    return seconds
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    """Writes rows of the same columns into a CSV file and onto the screen, each as soon as it is there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = None
+        for row in rows:
+            if writer is None:
+                writer = csv.DictWriter(file, list(row))
+                writer.writeheader()
+            writer.writerow(row)
+            file.flush()
+            print("  ".join(f"{key}={value}" for key, value in row.items()), flush=True)
+    print(f"written to {path}")
 
 
 def compare(workload: str, variants: list[str], turns: int, device: str) -> list[dict[str, object]]:

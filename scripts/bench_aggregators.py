@@ -11,17 +11,13 @@ counts other neighbours, its geometric median takes 3 steps, and its Zeno and Bu
 """
 
 import argparse
-import csv
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from bench import build
+from bench import last_line, world_of, write_rows
 
 from fedexp.simulation import context
 
@@ -66,15 +62,12 @@ def our_call(rule: str, case: str) -> tuple[Callable[[int], object], int]:
     import torch
 
     from fedexp.core.values import Uploads
-    from fedexp.simulation.build_world import build_world
-    from fedexp.training.workers.pool import WorkerPool
 
     clients, words = CASES[case]
     chosen = f"pre_aggregation={rule}" if rule in MIXING else f"aggregator={rule}"  # and perhaps a setting of it
     made = ("dataset=synthetic", "dataset.train_size=1000", "dataset.test_size=100", "engine=loop", "engine.workers=1")
     asked = (f"scenario.clients={clients}", f"scenario.malicious={clients // 5}")
-    exp = build([*made, *words, *asked, *chosen.split()])
-    world = build_world(exp, None, WorkerPool())
+    world = world_of([*made, *words, *asked, *chosen.split()])
     matrix = torch.randn(clients, world.layout.size, generator=torch.Generator().manual_seed(0)).mul_(0.01)
     owner = np.arange(clients)
     ones = np.ones(clients)
@@ -83,8 +76,8 @@ def our_call(rule: str, case: str) -> tuple[Callable[[int], object], int]:
     def call(rows: int) -> object:
         some = uploads if rows == clients else uploads.where(np.arange(rows))
         if rule in MIXING:
-            return exp.pre_aggregation.mix(some, {}, ctx)
-        return exp.aggregator.combine(world.first, some, {}, ctx)
+            return world.exp.pre_aggregation.mix(some, {}, ctx)
+        return world.exp.aggregator.combine(world.first, some, {}, ctx)
 
     return call, 4 * world.layout.size
 
@@ -132,12 +125,7 @@ def resident(name: str) -> int:
 def in_a_process(rule: str, whose: str, case: str) -> float | None:
     if whose == "byzfl" and (rule not in THEIRS or find_spec("byzfl") is None):
         return None
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
-    command = [sys.executable, __file__, rule, "--measure", f"{whose}:{case}"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    if done.returncode:
-        raise SystemExit(f"{whose}'s {rule} failed:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return last_line([__file__, rule, "--measure", f"{whose}:{case}"])
 
 
 def main() -> None:
@@ -150,15 +138,10 @@ def main() -> None:
         print(json.dumps(measure(arguments.rules[0], *arguments.measure.split(":"))))
         return
     columns = [f"{whose}_{case}" for case in CASES for whose in ("fedexp", "byzfl")]
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    with arguments.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, ["rule", *columns])
-        writer.writeheader()
-        for rule in arguments.rules:
-            row = {"rule": rule} | {name: in_a_process(rule, *name.split("_")) for name in columns}
-            writer.writerow(row)
-            file.flush()
-            print("  ".join(f"{key}={value}" for key, value in row.items()), flush=True)
+    rows = (
+        {"rule": rule} | {name: in_a_process(rule, *name.split("_")) for name in columns} for rule in arguments.rules
+    )
+    write_rows(arguments.out, rows)
 
 
 if __name__ == "__main__":

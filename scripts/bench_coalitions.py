@@ -8,29 +8,27 @@ pass by how many models lie side by side and how many images a call has, as a Ma
 """
 
 import statistics
-import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from itertools import product
 
 import numpy as np
 import torch
-from bench import WORKLOADS, build, overrides
+from bench import WORKLOADS, in_turns, overrides, world_of
 
 from fedexp.scoring.mixtures import MODELS_PER_PASS
 from fedexp.scoring.side_by_side import mix_models
 from fedexp.simulation import context
-from fedexp.simulation.build_world import build_world
 from fedexp.simulation.world import World
-from fedexp.training.workers.pool import WorkerPool
 
 IMAGES, TURNS = 5000, 3
 BESIDE, A_CALL = (8, 16, 32), (8, 16, 32, 64, 128)  # models side by side, images of a call
 CASES = (("MLP 784-128-10", "W2", 3), ("MLP 784-128-10", "W2", 6), ("SimpleCNN", "W1", 6))
 
 
-def world_of(workload: str) -> World:
-    experiment = build([*overrides(WORKLOADS[workload]), "engine=loop", "engine.workers=1", "dataset.train_size=1000"])
-    world = build_world(experiment, None, WorkerPool())
+def world_with_validation(workload: str) -> World:
+    world = world_of([*overrides(WORKLOADS[workload]), "engine=loop", "engine.workers=1", "dataset.train_size=1000"])
     return replace(world, validation=world.test.subset(np.arange(IMAGES)))
 
 
@@ -67,40 +65,39 @@ def stacking(world: World) -> None:
     world = replace(world, validation=images)
     rows = world.first.flat + 0.05 * torch.randn(4, world.layout.size)
     mix = rng.dirichlet(np.ones(4), max(BESIDE))
-    seconds: dict[tuple[int, int], list[float]] = {(models, call): [] for models in BESIDE for call in A_CALL}
-    for _ in range(TURNS + 1):  # the first turn warms up
-        for models, call in seconds:
-            scorer.models_per_pass, scorer.budget = models, call * scorer.floats * models
-            begun = time.perf_counter()
-            context.make_context(world, 1).validation.mixture_losses(mix, rows)
-            seconds[models, call].append(time.perf_counter() - begun)
+
+    def score(models: int, call: int) -> None:
+        scorer.models_per_pass, scorer.budget = models, call * scorer.floats * models
+        context.make_context(world, 1).validation.mixture_losses(mix, rows)
+
+    seconds = in_turns({case: partial(score, *case) for case in product(BESIDE, A_CALL)}, TURNS + 1)
     print("\n| models | " + " | ".join(f"{call} images" for call in A_CALL) + " |")
     print("|---|" + "---:|" * len(A_CALL))
     for models in BESIDE:
-        each = [1e6 * statistics.median(seconds[models, call][1:]) / len(mix) / len(images) for call in A_CALL]
+        each = [1e6 * median(seconds[models, call]) / len(mix) / len(images) for call in A_CALL]
         print(f"| {models} | " + " | ".join(f"{one:.1f}" for one in each) + " |", flush=True)
+
+
+def median(seconds: list[float]) -> float:
+    """The median of the turns; the first one warms up."""
+    return statistics.median(seconds[1:])
 
 
 def main() -> None:
     torch.set_num_threads(1)
     for name, workload, participants in CASES:
-        world, rng = world_of(workload), np.random.default_rng(0)
+        world, rng = world_with_validation(workload), np.random.default_rng(0)
         rows = world.first.flat + 0.05 * torch.randn(participants + 1, world.layout.size)
         mix = rng.dirichlet(np.ones(participants + 1), 2**participants)
-        candidates, results = ways(world, mix, rows), {}
-        seconds: dict[str, list[float]] = {way: [] for way in candidates}
-        for _ in range(TURNS + 1):  # the first turn warms up
-            for way, losses in candidates.items():
-                begun = time.perf_counter()
-                results[way] = losses()
-                seconds[way].append(time.perf_counter() - begun)
-        base = statistics.median(seconds["one by one"][1:])
-        for way, own in seconds.items():
+        candidates = ways(world, mix, rows)
+        results = {way: losses() for way, losses in candidates.items()}
+        seconds = in_turns(candidates, TURNS + 1)
+        for way in candidates:
             assert np.allclose(results[way], results["one by one"], rtol=1e-4)
-            median = statistics.median(own[1:])
-            each = 1e6 * median / 2**participants / IMAGES
-            print(f"{name}, M={participants}: {way:28} {each:6.2f} us, {base / median:4.1f} times", flush=True)
-    stacking(world_of("W1"))
+            each = 1e6 * median(seconds[way]) / 2**participants / IMAGES
+            faster = median(seconds["one by one"]) / median(seconds[way])
+            print(f"{name}, M={participants}: {way:28} {each:6.2f} us, {faster:4.1f} times", flush=True)
+    stacking(world_with_validation("W1"))
 
 
 if __name__ == "__main__":

@@ -10,15 +10,13 @@ PyTorch is there as what both are measured against, beside fedexp's own plain st
 """
 
 import argparse
-import csv
-import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from bench import build
+from bench import in_turns, world_of, write_rows
 
 from fedexp.simulation import context
 
@@ -30,15 +28,13 @@ def our_round(batch: int, engine: str, *more: str) -> Callable[[], object]:
     """Every client's steps by one of fedexp's engines."""
     import numpy as np
 
-    from fedexp.simulation.build_world import build_world
     from fedexp.training.client.batches import draw_batches
     from fedexp.training.loop.trainer import Task
-    from fedexp.training.workers.pool import WorkerPool
 
     size = CLIENTS * STEPS * batch
     made = ("dataset=synthetic", "dataset.shape=[1,28,28]", f"dataset.train_size={size}", "dataset.test_size=100")
     asked = (f"scenario.clients={CLIENTS}", f"local.batch_size={batch}", f"engine={engine}", "engine.workers=1")
-    world = build_world(build([*made, *asked, *more]), None, WorkerPool())
+    world = world_of([*made, *asked, *more])
     plan = context.make_context(world, 1).plan(np.arange(CLIENTS))
     rng = np.random.default_rng(0)  # batches are cut as plain ones are: equally many examples in every step
     batches = tuple(draw_batches(world.exp.local, len(shard), rng) for shard in plan.shards)
@@ -84,7 +80,7 @@ def their_round(batch: int, way: str) -> Callable[[], object]:
     return steps
 
 
-def measure(batch: int) -> list[dict[str, object]]:
+def measure(batch: int) -> Iterator[dict[str, object]]:
     """Milliseconds a client's step of every way, and its ratio to fedexp's plain one."""
     ways = {
         "plain loop": our_round(batch, "loop"),
@@ -95,19 +91,9 @@ def measure(batch: int) -> list[dict[str, object]]:
     }
     if find_spec("opacus") is not None:
         ways |= {f"Opacus {way}": their_round(batch, way) for way in ("hooks", "ghost")}
-    best = dict.fromkeys(ways, float("inf"))
-    for _ in range(TURNS):
-        for name, call in ways.items():
-            begun = time.perf_counter()
-            call()
-            best[name] = min(best[name], (time.perf_counter() - begun) / (CLIENTS * STEPS) * 1e3)
-    rows = []
+    best = {name: min(seconds) / (CLIENTS * STEPS) * 1e3 for name, seconds in in_turns(ways, TURNS).items()}
     for name, spent in best.items():
-        rows.append(
-            {"batch": batch, "way": name, "step_ms": round(spent, 3), "ratio": round(spent / best["plain loop"], 2)}
-        )
-        print("  ".join(f"{key}={value}" for key, value in rows[-1].items()), flush=True)
-    return rows
+        yield {"batch": batch, "way": name, "step_ms": round(spent, 3), "ratio": round(spent / best["plain loop"], 2)}
 
 
 def main() -> None:
@@ -119,13 +105,7 @@ def main() -> None:
 
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    rows = [row for batch in arguments.batch for row in measure(batch)]
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    with arguments.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    print(f"written to {arguments.out}")
+    write_rows(arguments.out, (row for batch in arguments.batch for row in measure(batch)))
 
 
 if __name__ == "__main__":

@@ -5,11 +5,11 @@
 Both ways give the same numbers, which is checked. The best of `TURNS` turns of each, taken in turn.
 """
 
-import time
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
+from bench import in_turns
 
 from fedexp.core.random_streams import stream, streams
 from fedexp.core.values import Plan
@@ -77,13 +77,8 @@ def main() -> None:
         plan = Plan(np.arange(clients), shards)
         for one, other in zip(row_by_row(rule, plan), at_once(rule, plan), strict=True):
             assert np.array_equal(one, other)
-        ways: list[Callable[[SGD, Plan], Made]] = [row_by_row, at_once, without_seeds]
-        best = [float("inf")] * len(ways)
-        for _ in range(TURNS):
-            for number, way in enumerate(ways):
-                begun = time.perf_counter()
-                way(rule, plan)
-                best[number] = min(best[number], 1000 * (time.perf_counter() - begun))
+        ways = {way.__name__: partial(way, rule, plan) for way in (row_by_row, at_once, without_seeds)}
+        best = [1000 * min(seconds) for seconds in in_turns(ways, TURNS).values()]
         print(f"{name:24}{best[0]:12.2f}{best[1]:10.2f}{best[2]:10.2f}")
 
 

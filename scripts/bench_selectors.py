@@ -7,12 +7,11 @@ selectors ask all clients for a loss, stands apart. Ten clients take part a roun
 selectors with a deadline); each holds one example.
 """
 
-import csv
 import statistics
 import sys
 from pathlib import Path
 
-from bench import build
+from bench import world_of, write_rows
 
 from fedexp.config.location import conf_dir
 
@@ -21,12 +20,10 @@ ROUNDS = 12
 
 
 def measure(selector: str, clients: int) -> dict[str, object]:
-    from fedexp.simulation.build_world import build_world
     from fedexp.simulation.rounds import run_rounds
-    from fedexp.training.workers.pool import WorkerPool
 
     needs_fleet = selector in ("fedcs", "hybridfl", "dyn_hybridfl")
-    experiment = build(
+    world = world_of(
         [
             f"selector={selector}",
             "fleet=simulated",
@@ -48,8 +45,7 @@ def measure(selector: str, clients: int) -> dict[str, object]:
             *(["selector.round_s=5"] if needs_fleet else []),
         ]
     )
-    world = build_world(experiment, None, WorkerPool())
-    rows = [row for _, row, _ in run_rounds(experiment, world, world.initial_state())]
+    rows = [row for _, row, _ in run_rounds(world.exp, world, world.initial_state())]
     seconds = [row["select_s"] - row.get("selector.shapley_s", 0.0) for row in rows]
     return {
         "selector": selector,
@@ -62,19 +58,7 @@ def measure(selector: str, clients: int) -> dict[str, object]:
 
 def main() -> None:
     names = sys.argv[1:] or sorted(path.stem for path in (conf_dir() / "selector").glob("*.yaml") if path.stem != "all")
-    writer = None
-    out = Path("outputs/bench_selectors.csv")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with out.open("w", newline="") as file:
-        for name in names:
-            for clients in SIZES:
-                row = measure(name, clients)
-                writer = writer or csv.DictWriter(file, list(row))
-                if file.tell() == 0:
-                    writer.writeheader()
-                writer.writerow(row)
-                file.flush()
-                print("  ".join(f"{key}={value}" for key, value in row.items()), flush=True)
+    write_rows(Path("outputs/bench_selectors.csv"), (measure(name, clients) for name in names for clients in SIZES))
 
 
 if __name__ == "__main__":

@@ -26,14 +26,12 @@ from torch.utils.flop_counter import flop_registry
 pretend_device: Any = import_module("pretend_device")
 pretend_device.substitute()
 
-from bench import WORKLOADS, build, overrides  # noqa: E402
+from bench import WORKLOADS, overrides, world_of  # noqa: E402
 
 from fedexp.simulation import context  # noqa: E402
-from fedexp.simulation.build_world import build_world  # noqa: E402
 from fedexp.simulation.local_task import make_task  # noqa: E402
 from fedexp.training.client.batches import draw_batches  # noqa: E402
 from fedexp.training.stacked.graph_cache import CudaGraphCache  # noqa: E402
-from fedexp.training.workers.pool import WorkerPool  # noqa: E402
 
 TIMES = {"pfl": 10}  # a tenth of its 50 participants is counted: bytes and operations are so many times as many
 RATES = {"float32": 67e12, "tf32": 495e12, "bf16": 989e12}  # of matrix products, a second
@@ -108,7 +106,7 @@ def words(name: str) -> list[str]:
 
 def measured(name: str) -> dict[str, object]:
     """One round of a workload."""
-    world = build_world(build(words(name)), None, WorkerPool())
+    world = world_of(words(name))
     ctx, exp = context.make_context(world, 1), world.exp
     owner = np.arange(exp.scenario.participants)
     plan = ctx.plan(owner)

@@ -70,6 +70,13 @@ class Copy:
         assert code is not None
         return code
 
+    def end(self, limit_s: float) -> int | None:
+        """The same; what is still at it after so long is killed."""
+        code = self.wait(limit_s)
+        if code is None:
+            self.kill()
+        return code
+
     def said(self) -> list[str]:
         """The lines that it wrote on stderr."""
         path = self.folder / "said.txt"
@@ -79,10 +86,7 @@ class Copy:
 def outcome(folder: Path, act: Callable[[], int], limit_s: float) -> tuple[int | None, list[str]]:
     """How a copy ends that does something in a folder (None: not within the limit), and what it says."""
     copy = Copy(folder, act)
-    code = copy.wait(limit_s)
-    if code is None:
-        copy.kill()
-    return code, copy.said()
+    return copy.end(limit_s), copy.said()
 
 
 def put(holder: object, name: str, value: object) -> None:

@@ -22,7 +22,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +156,22 @@ def first() -> int:
     return cli.main(["run", *needed("privacy=dp_sgd"), "hydra.run.dir=run"])
 
 
+def go_on() -> int:
+    """Takes the run in the folder `run` to its end."""
+    return cli.main(["resume", "run"])
+
+
+def after_each_round(act: Callable[[int], object]) -> None:
+    """Does something with the number of a round as soon as this process's run has recorded it."""
+    record = Logbook.record
+
+    def recorded(logbook: Logbook, state: Any, *given: Any) -> None:
+        record(logbook, state, *given)
+        act(state.round)
+
+    put(Logbook, "record", recorded)
+
+
 def whole(option: str, place: Path) -> Whole:
     """The run of an option, begun from the command line."""
     place.mkdir()
@@ -225,7 +240,7 @@ def change(run: Path, keys: dict[str, dict[str, Any]]) -> None:
 def _in_a_write(kill: Kill, known: Whole, folder: Path) -> str | None:
     def act() -> int:
         Doom(int(kill.when * known.moments)).lie_in_wait()
-        return cli.main(["resume", "run"])
+        return go_on()
 
     copy = Copy(folder, act)
     return _dead(copy, copy.wait(PATIENCE_S))
@@ -235,14 +250,8 @@ def _after_a_round(kill: Kill, known: Whole, folder: Path) -> str | None:
     read, write = os.pipe()
 
     def act() -> int:
-        record = Logbook.record
-
-        def recorded(logbook: Logbook, *given: Any) -> None:
-            record(logbook, *given)
-            os.write(write, b".")
-
-        put(Logbook, "record", recorded)
-        return cli.main(["resume", "run"])
+        after_each_round(lambda _: os.write(write, b"."))
+        return go_on()
 
     copy = Copy(folder, act)
     with _hearing(read, write):
@@ -254,7 +263,7 @@ def _after_a_round(kill: Kill, known: Whole, folder: Path) -> str | None:
 
 
 def _anywhere(kill: Kill, known: Whole, folder: Path) -> str | None:
-    copy = Copy(folder, lambda: cli.main(["resume", "run"]))
+    copy = Copy(folder, go_on)
     time.sleep(kill.when * known.seconds)
     return _dead(copy, copy.kill())
 
@@ -273,7 +282,7 @@ def _of_the_worker(kill: Kill, known: Whole, folder: Path) -> str | None:
             return pid
 
         put(os, "fork", forked)
-        return cli.main(["resume", "run"])
+        return go_on()
 
     copy = Copy(folder, act)
     with _hearing(read, write):
@@ -284,9 +293,8 @@ def _of_the_worker(kill: Kill, known: Whole, folder: Path) -> str | None:
         return None if done and not status else f"ended with {status} before the kill: {' / '.join(copy.said())}"
     with suppress(ProcessLookupError):
         os.kill(worker, signal.SIGKILL)
-    code, said = copy.wait(PATIENCE_S), copy.said()
+    code, said = copy.end(PATIENCE_S), copy.said()
     if code is None:
-        copy.kill()
         return f"the first process waited for more than {PATIENCE_S:g} s for a worker that was killed"
     ours = [line for line in said if line.startswith("fedexp: ")]  # gloo has a log of its own
     named = len(ours) == 1 and "worker 1 was killed by signal 9" in ours[0] and said[-1] == ours[0]
@@ -334,7 +342,7 @@ def fault(kill: Kill, known: Whole, folder: Path) -> tuple[str, bool]:
     late = table.exists() and table.read_bytes().count(b"\n") > 1
     if told:
         return told, late
-    code, said = outcome(folder, partial(cli.main, ["resume", "run"]), PATIENCE_S)
+    code, said = outcome(folder, go_on, PATIENCE_S)
     if code != 0:
         return f"resume ended with {code}: {' / '.join(said)}", late
     return "; ".join(differences(known.folder, folder / "run")), late

@@ -75,10 +75,15 @@ def pages() -> dict[Path, str]:
 
 def main(words: list[str]) -> int:
     """Writes or checks the pages; 1 where one is out of date."""
-    stale = {path: text for path, text in pages().items() if path.read_text() != text}
+    return write_or_check(pages(), words, "conf/", "options.py")
+
+
+def write_or_check(made: Mapping[Path, str], words: list[str], source: str, script: str) -> int:
+    """Writes the pages that are out of date, or with `--check` names them; 1 where it named one."""
+    stale = {path: text for path, text in made.items() if not path.exists() or path.read_text() != text}
     for path, text in stale.items():
         if "--check" in words:
-            print(f"{path.relative_to(ROOT)} does not show what conf/ holds; run python scripts/options.py")
+            print(f"{path.relative_to(ROOT)} does not show what {source} holds; run python scripts/{script}")
         else:
             write_atomically(path, text.encode())
     return int("--check" in words and bool(stale))

@@ -49,12 +49,9 @@ def describe_function(name: str, function: Any) -> list[str]:
 
 
 def _signature(function: Any) -> str:
-    names = [f"*{name}" if entry.kind is entry.VAR_POSITIONAL else name for name, entry in _parameters(function)]
+    parameters = {name: entry for name, entry in inspect.signature(function).parameters.items() if name != "self"}
+    names = [f"*{name}" if entry.kind is entry.VAR_POSITIONAL else name for name, entry in parameters.items()]
     return f"({', '.join(names)})"
-
-
-def _parameters(function: Any) -> list[tuple[str, inspect.Parameter]]:
-    return [pair for pair in inspect.signature(function).parameters.items() if pair[0] != "self"]
 
 
 def _type_text(member: Any) -> str:

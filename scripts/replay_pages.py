@@ -12,7 +12,6 @@ from itertools import groupby
 from pathlib import Path
 
 from fedexp.data.store import data_root
-from fedexp.files.atomic import write_atomically
 from fedexp.replay import overview, page, recheck, table
 from fedexp.replay.page import JudgedCell
 from fedexp.replay.results import Result
@@ -23,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts import forest  # noqa: E402
-from scripts.options import filled  # noqa: E402
+from scripts.options import filled, write_or_check  # noqa: E402
 
 KEPT = ROOT / "scripts" / "replays"
 COUNTS = ("published", "run", "agree", "differ, explained", "differ, open", "disputed", "not resolved")
@@ -39,10 +38,11 @@ def pages() -> dict[Path, str]:
     }
     made = {path: filled(path.read_text(), tables) for path in (ROOT / "README.md", KEPT / "README.md")}
     for line in held:
-        if (KEPT / line.name).is_dir():  # a page without any run can go stale as well
-            documents = page.documents(table.load(line.name), line.judged_cells, "scripts/replays")
-            made |= {KEPT / line.name / name: text for name, text in documents.items()}
-    drawn = [forest.line_of(line.label, judged) for line in held for judged in page.numbers(line.judged_cells)]
+        folder = KEPT / line.table.name
+        if folder.is_dir():  # a page without any run can go stale as well
+            documents = page.documents(line.table, line.judged_cells, "scripts/replays")
+            made |= {folder / name: text for name, text in documents.items()}
+    drawn = [forest.line_of(line.table.label, judged) for line in held for judged in page.numbers(line.judged_cells)]
     made[KEPT / "forest.svg"] = forest.svg([line for line in drawn if line is not None])
     return made
 
@@ -63,7 +63,7 @@ def source_grid(all_tables: Sequence[overview.TableProgress], *, is_short: bool 
     """
     counts: dict[str, Counter[str]] = {}
     for line in all_tables:
-        counts.setdefault(line.label, Counter()).update(count_numbers(line.judged_cells))
+        counts.setdefault(line.table.label, Counter()).update(count_numbers(line.judged_cells))
     counts = {label: counted for label, counted in counts.items() if counted["published"]}
     rest = [label for label, counted in counts.items() if is_short and not counted["run"]]
     rows = {label: counted for label, counted in counts.items() if label not in rest}
@@ -117,7 +117,7 @@ def cheapest(count: int) -> list[tuple[str, Result]]:
     chosen: list[tuple[str, Result]] = []
     for line in overview.read_progress(KEPT):
         found = sorted((one for cell in line.judged_cells for one in cell.results), key=lambda one: one.seconds)
-        chosen += [(line.name, one) for one in found[: (count + 1) // 2]]
+        chosen += [(line.table.name, one) for one in found[: (count + 1) // 2]]
     return sorted(chosen, key=lambda named: named[1].seconds)[:count]
 
 
@@ -137,15 +137,7 @@ def main(words: list[str]) -> int:
     """Writes or checks the pages, or runs results again; 1 where something is not as it should be."""
     if words[:1] == ["--again"]:
         return run_again(int(words[1]))
-    stale = {path: text for path, text in pages().items() if not path.exists() or path.read_text() != text}
-    for path, text in stale.items():
-        if "--check" in words:
-            print(
-                f"{path.relative_to(ROOT)} does not show what scripts/replays holds; run python scripts/replay_pages.py"
-            )
-        else:
-            write_atomically(path, text.encode())
-    return int("--check" in words and bool(stale))
+    return write_or_check(pages(), words, "scripts/replays", "replay_pages.py")
 
 
 if __name__ == "__main__":

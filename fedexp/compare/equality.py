@@ -40,7 +40,7 @@ def require_comparable(a: Run, b: Run, unequal: Collection[str] = ()) -> None:
         for name, difference in _spending_differences(a, b)
         if name not in unequal
     ]
-    for problem, remedy in (*_budget_differences(a, b), *_data_differences(a, b), *_split_differences(a, b), *spent):
+    for problem, remedy in (*_budget_differences(a, b), *_content_differences(a, b), *spent):
         raise ConfigError(
             f"{display_path(a.folder)} and {display_path(b.folder)} cannot be compared: {problem}; {remedy}"
         )
@@ -79,12 +79,10 @@ def _megabytes(run: Run) -> float:
     return float(np.nansum(run.column("mb_down")) + np.nansum(run.column("mb_up")))
 
 
-def _data_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:
+def _content_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:
+    """Whether the data or who holds which of them differ."""
     if reason := _digest_difference(a, b, "data_sha256"):
         yield f"their data differ, {reason}", "run both on the same files and the same code"
-
-
-def _split_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:
     if reason := _digest_difference(a, b, "split_sha256"):
         yield f"their clients hold different examples, {reason}", _split_remedy(a, b)
 

@@ -56,7 +56,7 @@ class PairedStatistics:
 
 def compare(a: Sequence[float | None], b: Sequence[float | None], *, higher_is_better: bool) -> PairedStatistics:
     """Summarises the paired numbers of A and B; p-values are those of this quantity alone."""
-    first, second = _numbers(a), _numbers(b)
+    first, second = (np.array(values, dtype=np.float64) for values in (a, b))  # NaN where there is None
     has_a, has_b = ~np.isnan(first), ~np.isnan(second)
     complete = has_a & has_b
     differences = first[complete] - second[complete]
@@ -121,7 +121,7 @@ def sign_flip_p(differences: np.ndarray) -> float:
         vectorized=True,
         n_resamples=RESAMPLES,
         batch=10_000,
-        rng=_random_generator(),
+        rng=np.random.default_rng(0),  # the same draws every time, so that the same runs give the same numbers
     )
     return float(test.pvalue)
 
@@ -181,14 +181,5 @@ def _verdict(result: PairedStatistics, p: float, family: int) -> Verdict:
     return "too few pairs" if result.pairs < pairs_needed(family) else "not resolved"
 
 
-def _numbers(values: Sequence[float | None]) -> np.ndarray:
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-
-
 def _mean(values: np.ndarray) -> float | None:
     return float(values.mean()) if len(values) else None
-
-
-def _random_generator() -> np.random.Generator:
-    """The same draws every time, so that the same runs give the same numbers."""
-    return np.random.default_rng(0)

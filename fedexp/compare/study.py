@@ -30,7 +30,6 @@ class Comparison:
 
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
-    clock: str
     ranks: Ranks | None
     ranked_by: str
 
@@ -59,7 +58,7 @@ def compare_methods(contests: Sequence[Contest], names: Sequence[str]) -> Compar
     rows = tuple(
         Row(contest, quantity, result) for (contest, quantity, _), result in zip(results, with_verdicts, strict=True)
     )
-    return Comparison(rows, tuple(notes), clock or "", _ranks(contests, available[0]), available[0].name)
+    return Comparison(rows, tuple(notes), _ranks(contests, available[0]), available[0].name)
 
 
 def compare_pairs(contest: Contest, quantity: Quantity) -> PairedStatistics:
@@ -103,12 +102,7 @@ def _ranks(contests: Sequence[Contest], quantity: Quantity) -> Ranks | None:
     if not shared:
         return None
     lines = [[*(side[folder][0] for side in sides), sides[0][folder][1]] for folder in shared]
-    values = np.array([[_number(quantity, run) for run in line] for line in lines])
+    values = np.array([[quantity.of(run) for run in line] for line in lines], dtype=np.float64)  # NaN where it is None
     return critical_difference.rank_methods(
         [*(pairing.a for pairing in contests), contests[0].b], values, higher_is_better=quantity.higher_is_better
     )
-
-
-def _number(quantity: Quantity, run: Run) -> float:
-    value = quantity.of(run)
-    return np.nan if value is None else value

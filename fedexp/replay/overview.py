@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from fedexp.replay import catalog, page, results, table
+from fedexp.replay import catalog, page, results
 from fedexp.replay.page import JudgedCell
+from fedexp.replay.table import PublishedTable, load
 from fedexp.report.draw.markdown import Grid
 
 CORE_HOURS = 2.0  # of a run: longer ones are left to a GPU
@@ -16,9 +17,7 @@ CORE_HOURS = 2.0  # of a run: longer ones are left to a GPU
 class TableProgress:
     """A table, and how much of it has been run."""
 
-    name: str
-    label: str
-    about: str
+    table: PublishedTable
     judged_cells: Sequence[JudgedCell]
 
     @property
@@ -63,15 +62,9 @@ def runs(
 
 def read_progress(into: Path) -> list[TableProgress]:
     """Reads every table of the package, with its results in a folder."""
-    tables = [table.load(name) for name in catalog.names()]
     return [
-        TableProgress(
-            published_table.name,
-            published_table.label,
-            published_table.about,
-            page.judge_cells(published_table, results.read(into / published_table.name)),
-        )
-        for published_table in tables
+        TableProgress(published_table, page.judge_cells(published_table, results.read(into / published_table.name)))
+        for published_table in map(load, catalog.names())
     ]
 
 
@@ -79,7 +72,7 @@ def progress_grid(all_tables: Sequence[TableProgress], *, is_short: bool = False
     """A row for each table: what it is about, if the grid is not short, runs, hours and outcomes."""
     about = [] if is_short else ["about"]
     head = ["table", *about, "numbers", "measurements", "runs", "hours left", *page.OUTCOMES]
-    rows = [[line.name, *([] if is_short else [line.about]), *_counts(line)] for line in all_tables]
+    rows = [[line.table.name, *([] if is_short else [line.table.about]), *_counts(line)] for line in all_tables]
     return Grid(head, rows, texts=1 + len(about))
 
 

@@ -98,17 +98,12 @@ def difference(before: Result, now: Result, measure: CellQuantity) -> str | None
     """How a result differs from the earlier one, in words; on another machine it may differ by rounding."""
     if (before.digest, before.value) == (now.digest, now.value):
         return None
-    values = f"{value_text(before.value)} then, {value_text(now.value)} now"
+    values = f"{before.value_text} then, {now.value_text} now"
     if before.made_by == now.made_by:
         return f"{_run_label(before)}: the models differ; {values}"
     if measure.agrees_across_machines(before.censored_value, now.censored_value):
         return None
     return f"{_run_label(before)}: {values}; then by {before.made_by}, now by {now.made_by}"
-
-
-def value_text(value: float | None) -> str:
-    """A value as text, or that it was not reached."""
-    return "not reached" if value is None else f"{value:.6g}"
 
 
 def _run_label(line: Result) -> str:

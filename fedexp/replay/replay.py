@@ -168,7 +168,7 @@ class Replay:
         else:
             result = read_result(job, end.folder)
             results.add(self.folder, self.table, result)
-            text = "not reached" if result.value is None else f"{result.value:.6g}"
+            text = result.value_text
         sys.stdout.write(f"{job}: {text}\n")
         sys.stdout.flush()
 

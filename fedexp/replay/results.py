@@ -45,6 +45,11 @@ class Result:
         """The value; if it was not reached, the round after the last, the earliest in which it could have been."""
         return self.rounds + 1.0 if self.value is None else self.value
 
+    @property
+    def value_text(self) -> str:
+        """The value, or that it was not reached."""
+        return "not reached" if self.value is None else f"{self.value:.6g}"
+
 
 COLUMNS = tuple(field.name for field in fields(Result))
 

@@ -11,7 +11,6 @@ run that is refused leaves no folder. Ends with `0 of N fall short`, else with e
 
 import argparse
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -23,8 +22,19 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from scripts.forked import warm_up  # noqa: E402
-from scripts.fuzz import arrays, leaf_folders, modules, options, own, owners, strangers, tables, texts, weights  # noqa: E402  # noqa: E402
-from scripts.fuzz import folders as damaged  # noqa: E402
+from scripts.fuzz import (  # noqa: E402
+    arrays,
+    folders,
+    leaf_folders,
+    modules,
+    options,
+    own,
+    owners,
+    strangers,
+    tables,
+    texts,
+    weights,
+)
 from scripts.fuzz.judged import Input, run_of, shortcoming  # noqa: E402
 from tests import composing  # noqa: E402
 
@@ -43,8 +53,8 @@ KINDS: dict[str, Callable[[], Iterator[Input]]] = {
     "arrays": arrays.arrays,
     "weights": weights.weights,
     "modules": modules.modules,
+    "damages": folders.damages,
 }
-DAMAGES = 3000  # of run folders, by hypothesis: the kind `damages`
 ALL = slice(None)
 
 
@@ -83,35 +93,20 @@ def tried(kind: str, share: float, seed: int, only: str = "", part: slice = ALL)
     return len(some), {name: what for name, what in found.items() if what}
 
 
-def damages(share: float) -> tuple[int, dict[str, str]]:
-    """The same for damaged folders."""
-    total, short = 0, {}
-    with tempfile.TemporaryDirectory() as place:
-        whole = damaged.ground(Path(place))
-        for command in damaged.COMMANDS:
-            count, found = damaged.tried(whole, command, max(1, round(share * DAMAGES / len(damaged.COMMANDS))))
-            total += count
-            short |= {f"{command} of a run with {damage}": what for what, damage in found.items()}
-    return total, short
-
-
 def main() -> int:
     """Tries them all and tells."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kinds", nargs="+", choices=(*KINDS, "damages"), default=[*KINDS, "damages"])
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS])
     parser.add_argument("--part", type=part_of, default=ALL, help="K/N: every N-th input, from the K-th on")
     parser.add_argument("--only", default="", help="inputs whose name holds this text")
     asked = parser.parse_args()
     ready()
     total, short = 0, 0
-    for kind in sorted(asked.kinds, key="damages".__eq__):  # last: it runs in this process
+    for kind in asked.kinds:
         begun = time.perf_counter()
-        if kind == "damages":
-            count, found = damages(asked.share)
-        else:
-            count, found = tried(kind, asked.share, asked.seed, asked.only, asked.part)
+        count, found = tried(kind, asked.share, asked.seed, asked.only, asked.part)
         total, short = total + count, short + len(found)
         print(f"{kind}: {len(found)} of {count} fall short ({time.perf_counter() - begun:.0f} s)", flush=True)
         for name, what in found.items():

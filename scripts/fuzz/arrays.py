@@ -6,13 +6,12 @@ import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from scripts.fuzz.judged import Input
-from scripts.fuzz.users_files import damaged, run_on
+from scripts.fuzz.users_files import damaged, run_on, written
 
 ROWS = 24
 
@@ -163,8 +162,5 @@ def _whole(**changed: bytes) -> bytes:
 
 
 def _npz(what: str, content: Callable[[], bytes], words: tuple[str, ...] = ()) -> Input:
-    def prepare(folder: Path) -> None:
-        (folder / "arrays.npz").write_bytes(content())
-
     usual = ("dataset=npz", "dataset.path=mine/arrays.npz", "model=logistic", "scenario.clients=3")
-    return run_on(prepare, f"{what}", *usual, *words)
+    return run_on(written("arrays.npz", content), what, *usual, *words)

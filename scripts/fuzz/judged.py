@@ -43,7 +43,7 @@ class Input:
     name: str
     act: Callable[[], int]
     demand: Callable[[Path], str] = nothing  # what is wrong with the folder afterwards
-    prepare: Callable[[Path], None] = lambda _: None
+    prepare: Callable[[Path], object] = lambda _: None
     limit_s: float = LIMIT_S
     tells: bool = False  # how far it is, on stderr
     warns: bool = False  # holds code of the user's, whose warnings are the user's to read

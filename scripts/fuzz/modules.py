@@ -17,7 +17,7 @@ import yaml
 from fedexp.run.folders import has_rounds
 from scripts.forked import outcome
 from scripts.fuzz.judged import LIMIT_S, Input, apart, run_of
-from scripts.fuzz.users_files import beside_modules, whole_or_nothing
+from scripts.fuzz.users_files import beside_modules, unless_given, whole_or_nothing, written
 
 Piece = dict[str, str]
 WORDS = (
@@ -205,12 +205,8 @@ def _both(one: str, other: str) -> Piece:
 
 
 def _network(what: str, piece: Piece, *more: str) -> Input:
-    def prepare(folder: Path) -> None:
-        (folder / "net.py").write_bytes(text(piece).encode(errors="surrogateescape"))
-
-    usual = (*WORDS, "model=torch", "model.factory=net:make", "engine.workers=1")
-    groups = {word.partition("=")[0] for word in more}
-    words = (*(word for word in usual if word.partition("=")[0] not in groups), *more)
+    prepare = written("net.py", lambda: text(piece).encode(errors="surrogateescape"))
+    words = unless_given((*WORDS, "model=torch", "model.factory=net:make", "engine.workers=1"), more)
     late, unrepeatable = (any(part in what for part in parts) for parts in (LATE, UNREPEATABLE))
     demand = partial(_whole if unrepeatable else _equal, words, late=late)
     act = partial(beside_modules, run_of(*words).act)

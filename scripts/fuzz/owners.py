@@ -4,7 +4,6 @@ import csv
 import io
 from collections.abc import Callable, Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from scripts.fuzz.arrays import ARRAYS, npy
 from scripts.fuzz.judged import Input
 from scripts.fuzz.odd_tables import COLUMNS, ENCODINGS, REWRITTEN
-from scripts.fuzz.users_files import damaged, run_on
+from scripts.fuzz.users_files import damaged, run_on, written
 
 ROWS = 24
 DATA = ("dataset=synthetic", "dataset.shape=[4]", "dataset.classes=3", f"dataset.train_size={ROWS}")
@@ -72,16 +71,12 @@ def _traces() -> Iterator[Input]:
 
 
 def _owners(what: str, content: Callable[[], bytes], words: tuple[str, ...], kind: str = "csv") -> Input:
-    def prepare(folder: Path) -> None:
-        (folder / f"owners.{kind}").write_bytes(content())
-
+    prepare = written(f"owners.{kind}", content)
     return run_on(prepare, what, *USUAL, "federation=file", f"federation.path=mine/owners.{kind}", *words)
 
 
 def _traced(what: str, content: Callable[[], bytes]) -> Input:
-    def prepare(folder: Path) -> None:
-        (folder / "trace.csv").write_bytes(content())
-
+    prepare = written("trace.csv", content)
     return run_on(prepare, f"a trace: {what}", *USUAL, "fleet=simulated", "fleet.trace=mine/trace.csv")
 
 

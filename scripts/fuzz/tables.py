@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from fedexp.process.exits import USAGE_ERROR
 from scripts.fuzz.judged import Input
 from scripts.fuzz.odd_tables import COLUMNS, ENCODINGS, NAMES, REWRITTEN, TWICE, WORDS
-from scripts.fuzz.users_files import Prepare, damaged, run_on
+from scripts.fuzz.users_files import Prepare, damaged, run_on, unless_given, written
 
 Frame = list[tuple[str, list[Any]]]
 ROWS = 24
@@ -65,17 +64,12 @@ def _table(what: str, kind: str, frame: Frame, words: tuple[str, ...], *, refuse
 def _raw(
     what: str, kind: str, content: Callable[[], bytes], words: tuple[str, ...] = (), *, refused: bool = False
 ) -> Input:
-    def prepare(folder: Path) -> None:
-        (folder / f"table.{kind}").write_bytes(content())
-
-    return _input(what, prepare, f"mine/table.{kind}", words, refused=refused)
+    return _input(what, written(f"table.{kind}", content), f"mine/table.{kind}", words, refused=refused)
 
 
 def _input(what: str, prepare: Prepare, file: str, words: tuple[str, ...], *, refused: bool = False) -> Input:
     usual = ("dataset=table", "dataset.target=y", f"dataset.file={file}", "model=logistic", "scenario.clients=3")
-    groups = {word.partition("=")[0] for word in words}
-    usual = (word for word in usual if word.partition("=")[0] not in groups)
-    return run_on(prepare, what, *usual, *words, codes=(USAGE_ERROR,) if refused else (0, USAGE_ERROR))
+    return run_on(prepare, what, *unless_given(usual, words), codes=(USAGE_ERROR,) if refused else (0, USAGE_ERROR))
 
 
 def _as_csv(frame: Frame) -> bytes:

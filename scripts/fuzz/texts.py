@@ -1,12 +1,11 @@
 """Texts of users: odd ones, in odd encodings, cut in odd ways, and damaged."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 
 from scripts.fuzz.judged import Input
-from scripts.fuzz.users_files import damaged, run_on
+from scripts.fuzz.users_files import damaged, run_on, unless_given, written
 
 LINES = "".join(f"the {word} of line {line}, and then\n" for line, word in enumerate("abcdefghijklmnopqrst"))
 TEXTS: dict[str, Callable[[], bytes]] = {
@@ -72,9 +71,6 @@ def texts() -> Iterator[Input]:
 
 
 def _text(what: str, content: Callable[[], bytes], words: tuple[str, ...]) -> Input:
-    def prepare(folder: Path) -> None:
-        (folder / "text.txt").write_bytes(content())
-
     usual = (
         "dataset=text",
         "dataset.file=mine/text.txt",
@@ -83,5 +79,4 @@ def _text(what: str, content: Callable[[], bytes], words: tuple[str, ...]) -> In
         "engine=loop",
         *NETWORK,
     )
-    groups = {word.partition("=")[0] for word in words}
-    return run_on(prepare, what, *(word for word in usual if word.partition("=")[0] not in groups), *words)
+    return run_on(written("text.txt", content), what, *unless_given(usual, words))

@@ -1,7 +1,7 @@
 """Runs on files of a user: what there may be besides the run, and that a run which is accepted does two rounds."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +27,17 @@ def run_on(prepare: Prepare, what: str, *words: str, codes: tuple[int, ...] = (0
     words = (*SMALL, *words)
     act = partial(beside_modules, run_of(*words).act)
     return Input(f"fedexp run {' '.join(words)}  ({what})", act, whole_or_nothing, prepared, codes=codes)
+
+
+def written(name: str, content: Callable[[], bytes]) -> Prepare:
+    """Puts a file of this content into the folder."""
+    return lambda folder: (folder / name).write_bytes(content())
+
+
+def unless_given(usual: Iterable[str], words: tuple[str, ...]) -> tuple[str, ...]:
+    """The usual words whose keys none of these words sets, and these."""
+    given = {word.partition("=")[0] for word in words}
+    return (*(word for word in usual if word.partition("=")[0] not in given), *words)
 
 
 def beside_modules(act: Callable[[], int]) -> int:

@@ -6,7 +6,6 @@ import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from torch import nn
 
 from scripts.fuzz.arrays import Acting
 from scripts.fuzz.judged import CODES, Input
-from scripts.fuzz.users_files import damaged, run_on
+from scripts.fuzz.users_files import damaged, run_on, written
 
 NAME = "shufflenet_v2_x0_5"  # one of the smallest
 SHAPE, CLASSES = (3, 32, 32), 4
@@ -187,7 +186,5 @@ def _saved(what: str, change: Callable[[Entries], Any], words: tuple[str, ...] =
 
 
 def _weights(what: str, content: Callable[[], bytes], kind: str = "pt", words: tuple[str, ...] = ()) -> Input:
-    def prepare(folder: Path) -> None:
-        (folder / f"weights.{kind}").write_bytes(content())
-
+    prepare = written(f"weights.{kind}", content)
     return run_on(prepare, what, *WORDS, f"model.weights=mine/weights.{kind}", *words, codes=CODES)

@@ -6,7 +6,7 @@ from fedexp.replay import catalog, overview
 from fedexp.replay.page import JudgedCell
 from fedexp.replay.quantity import CellQuantity
 from fedexp.replay.results import Result
-from fedexp.replay.table import Cell
+from fedexp.replay.table import Cell, PublishedTable
 from fedexp.replay.verdict import Verdict
 from scripts import replay_pages
 
@@ -39,7 +39,7 @@ def test_the_cheapest_results_of_several_tables_are_taken(monkeypatch: pytest.Mo
     def some(name: str, *seconds: float) -> overview.TableProgress:
         cell = Cell("a", (), CellQuantity.parse("test_accuracy", ""), 9)
         found = [Result("a", seed, "x", 0.5, 2, "d", took, "here", "c") for seed, took in enumerate(seconds)]
-        return overview.TableProgress(name, "", "", [JudgedCell(cell, found, Verdict("agrees"))])
+        return overview.TableProgress(PublishedTable(name, "", "", ()), [JudgedCell(cell, found, Verdict("agrees"))])
 
     held = [some("long", 9.0), some("short", 3.0, 1.0, 2.0), some("none")]
     monkeypatch.setattr(overview, "read_progress", lambda _: held)

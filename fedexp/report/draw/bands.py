@@ -8,7 +8,7 @@ points.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,7 @@ _LOGARITHMIC = 200.0  # times the least value: from there on a quantity that is 
 Curve = tuple[np.ndarray, np.ndarray]
 
 
-@dataclass(frozen=True, eq=False)
-class Band:
+class Band(NamedTuple):
     """Mean, minimum and maximum over runs at the positions `x`; `complete` where all runs have a value."""
 
     x: np.ndarray
@@ -93,12 +92,7 @@ def thin_out(method_band: Band, most: int) -> Band:
     if len(method_band.x) <= most:
         return method_band
     chosen = np.unique(np.rint(np.linspace(0, len(method_band.x) - 1, most)).astype(np.int64))
-    return Band(
-        *(
-            column[chosen]
-            for column in (method_band.x, method_band.mean, method_band.low, method_band.high, method_band.complete)
-        )
-    )
+    return Band(*(column[chosen] for column in method_band))
 
 
 def picture(spec: PlotSpec, methods: Sequence[Method], curve: Callable[[Run], Curve]) -> Picture | None:
@@ -140,8 +134,7 @@ def _draw_line(axes: "Axes", method_band: Band, method: Method, crowd: bool) -> 
     axes.plot(method_band.x, np.where(method_band.complete, method_band.mean, np.nan), **line_style)
     if len(method_band.x) == 1:
         axes.plot(method_band.x, method_band.mean, "o", color=line_style["color"], gid=line_style["gid"])
-    partly = (
-        np.convolve(~method_band.complete, [1, 1, 1], mode="same") > 0
-    )  # a point more, so that it joins the solid line
+    # a point more, so that it joins the solid line
+    partly = np.convolve(~method_band.complete, [1, 1, 1], mode="same") > 0
     if partly.any():
         axes.plot(method_band.x, np.where(partly, method_band.mean, np.nan), **{**line_style, "linestyle": ":"})

@@ -18,10 +18,12 @@ def table(grid: Grid, caption: str) -> str:
         f'<button type="button">{_with_breaks(name)}</button></th>'
         for column, name in enumerate(grid.headings)
     )
+    small_letters = ' class="wide"' if len(grid.headings) > _WIDE else ""  # in print
     rows = "".join(f"<tr>{_cells(grid, row)}</tr>\n" for row in grid.rows)
     return (
         f'<div class="table">{_copy_buttons(grid)}<div class="scroll" tabindex="0" role="group" '
-        f'aria-label="{escaped_caption}"><table{_wide_class(grid)}><caption>{escaped_caption}</caption><thead><tr>{head}</tr></thead>\n'
+        f'aria-label="{escaped_caption}"><table{small_letters}><caption>{escaped_caption}</caption><thead><tr>{head}'
+        "</tr></thead>\n"
         f"<tbody>{rows}</tbody></table></div></div>\n"
     )
 
@@ -36,11 +38,6 @@ def _cells(grid: Grid, row: Sequence[str]) -> str:
     return f'<th scope="row"><span>{escape(first)}</span></th>' + "".join(
         f"<td{_number_class(grid, column)}>{escape(cell)}</td>" for column, cell in enumerate(values, start=1)
     )
-
-
-def _wide_class(grid: Grid) -> str:
-    """Many columns are printed in small letters."""
-    return ' class="wide"' if len(grid.headings) > _WIDE else ""
 
 
 def _number_class(grid: Grid, column: int) -> str:

@@ -98,11 +98,10 @@ def image_figure(images: dict[int, np.ndarray], high: float) -> "Figure":
 def choose_image_clients(sizes: np.ndarray) -> list[int]:
     """The clients that are drawn, of those `sizes [N]` with examples: at most ten, evenly over their numbers."""
     candidates = np.flatnonzero(sizes)
-    return (
-        candidates[np.unique(np.linspace(0, len(candidates) - 1, _IMAGE_CLIENTS).round().astype(int))].tolist()
-        if len(candidates)
-        else []
-    )
+    if not len(candidates):
+        return []
+    positions = np.linspace(0, len(candidates) - 1, _IMAGE_CLIENTS).round().astype(int)
+    return candidates[np.unique(positions)].tolist()
 
 
 def build_section(methods: Sequence[Method]) -> Section | None:

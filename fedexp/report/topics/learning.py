@@ -63,12 +63,10 @@ def further_columns(methods: Sequence[Method], drawn: Sequence[str]) -> list[str
     """Columns of numbers besides those drawn that vary in some run, in the order in which they appear."""
     runs = [run for method in methods for run in method.runs]
     names = dict.fromkeys(str(name) for run in runs for name in run.metrics)
-    candidates = [name for name in names if name not in (*drawn, *_ELSEWHERE) and _is_further_measure(name)]
-    return [name for name in candidates if any(_varies(run, name) for run in runs)][:_MOST]
-
-
-def _is_further_measure(name: str) -> bool:
-    return not name.endswith("_s") and not name.startswith("privacy.")
+    shown_elsewhere = {*drawn, *_ELSEWHERE}
+    candidates = [name for name in names if name not in shown_elsewhere and not name.startswith("privacy.")]
+    measures = [name for name in candidates if not name.endswith("_s")]
+    return [name for name in measures if any(_varies(run, name) for run in runs)][:_MOST]
 
 
 def _varies(run: Run, name: str) -> bool:

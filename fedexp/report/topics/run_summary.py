@@ -12,16 +12,16 @@ def summary_table(summary: Mapping[str, Any]) -> str:
     """Plain text, one number a line, aligned; what does not exist is left out."""
     main = next((key.removeprefix("final_") for key in summary if key.startswith("final_")), "accuracy")
     rows = [
-        (f"final {main}", _number(summary, f"final_{main}", ".4f")),
-        (f"best {main}", _number(summary, f"best_{main}", ".4f")),
-        ("loss AUC", _number(summary, "loss_auc", ".4g")),
-        (f"{main} AUC", _number(summary, f"{main}_auc", ".4g")),
+        (f"final {main}", _number(summary, f"final_{main}", "{:.4f}")),
+        (f"best {main}", _number(summary, f"best_{main}", "{:.4f}")),
+        ("loss AUC", _number(summary, "loss_auc", "{:.4g}")),
+        (f"{main} AUC", _number(summary, f"{main}_auc", "{:.4g}")),
         ("epsilon", _epsilon(summary.get("privacy") or {})),
         *_thresholds(summary.get("roa") or {}, summary.get("toa") or {}, HIGHER_IS_BETTER.get(main, True)),
-        ("rounds", _number(summary, "rounds", ",d")),
-        ("updates", _number(summary, "updates", ",d")),
-        ("host time", _seconds(summary.get("host_s"))),
-        ("simulated time", _seconds(summary.get("sim_s"))),
+        ("rounds", _number(summary, "rounds", "{:,d}")),
+        ("updates", _number(summary, "updates", "{:,d}")),
+        ("host time", _number(summary, "host_s", "{:,.2f} s")),
+        ("simulated time", _number(summary, "sim_s", "{:,.2f} s")),
         ("folder", summary.get("folder")),
     ]
     shown = [(name, str(value)) for name, value in rows if value is not None]
@@ -46,8 +46,4 @@ def _epsilon(privacy: Mapping[str, Any]) -> str | None:
 
 def _number(summary: Mapping[str, Any], key: str, form: str) -> str | None:
     value = summary.get(key)
-    return None if value is None else format(value, form)
-
-
-def _seconds(value: float | None) -> str | None:
-    return None if value is None else f"{value:,.2f} s"
+    return None if value is None else form.format(value)

@@ -149,7 +149,7 @@ def best_bars(table: pd.DataFrame, area: str) -> list[SweepBar]:
 def draw_bars(path: Path, bars: Sequence[SweepBar], title: str, *, higher_is_better: bool = False) -> None:
     """Bars from 0, standard deviations as lines where there are some; the first is the best, in another colour."""
     positions, means = np.arange(len(bars)), np.array([bar.mean for bar in bars])
-    stds = np.array([np.nan if bar.std is None else bar.std for bar in bars])
+    stds = np.array([bar.std for bar in bars], dtype=np.float64)  # NaN where there is none
     several = np.isfinite(stds) & np.isfinite(means)
     over = " (mean ± standard deviation over seeds)" if several.any() else ""
     better = "higher" if higher_is_better else "lower"
@@ -187,23 +187,14 @@ def _point(folder: Path) -> RankedRun:
 
 def _fill_overrides(points: Sequence[RankedRun], folders: Sequence[Path]) -> list[RankedRun]:
     """A key that only some points override has in the others the value of their config."""
-    keys = swept_keys(points)
-    return [
-        point
-        if all(key in point.overrides for key in keys)
-        else replace(point, overrides=_all_overrides(keys, point, folder))
-        for point, folder in zip(points, folders, strict=True)
-    ]
-
-
-def _all_overrides(keys: Sequence[str], point: RankedRun, folder: Path) -> dict[str, str]:
-    config = saved_config.read(folder).config
-    values: dict[str, str] = dict(point.overrides)
-    for key in keys:
-        node = lookup(config, key)
-        if key not in values and node is not None and not isinstance(node, Mapping):
-            values[key] = short_text(node)
-    return values
+    keys, filled = swept_keys(points), []
+    for point, folder in zip(points, folders, strict=True):
+        missing = [key for key in keys if key not in point.overrides]
+        config = saved_config.read(folder).config if missing else {}
+        nodes = {key: lookup(config, key) for key in missing}
+        values = {key: short_text(node) for key, node in nodes.items() if not isinstance(node, Mapping | None)}
+        filled.append(replace(point, overrides={**point.overrides, **values}))
+    return filled
 
 
 def _higher_is_better(by: str) -> bool:

@@ -37,17 +37,14 @@ def signal(updates: torch.Tensor) -> float:
 
 def measured(seed: int) -> list[float]:
     """The signal of each round of a run."""
-    from bench import build
+    from bench import world_of
 
-    from fedexp.simulation.build_world import build_world
     from fedexp.simulation.round import run_round
-    from fedexp.training.workers.pool import WorkerPool
 
-    experiment = build([*WORDS, f"seed={seed}"])
-    world = build_world(experiment, None, WorkerPool())
+    world = world_of([*WORDS, f"seed={seed}"])
     state, signals = world.initial_state(), []
-    while state.round < experiment.rounds:
-        state, _, sent = run_round(experiment, world, state)
+    while state.round < world.exp.rounds:
+        state, _, sent = run_round(world.exp, world, state)
         signals.append(signal(sent.delta))
     return signals
 

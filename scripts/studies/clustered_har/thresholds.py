@@ -9,6 +9,7 @@ say how many clusters there would be with any threshold.
 
 import argparse
 import csv
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -24,25 +25,16 @@ Distances = dict[tuple[str, int], np.ndarray]
 
 def founders_distances(setting: str, seed: int) -> np.ndarray:
     """The distances `[N, N]` of the clients' models after a round, as `clustering=output_similarity` has them."""
-    from hydra import compose, initialize_config_dir
-    from omegaconf import OmegaConf
+    sys.path.append(str(HERE.parents[1]))
+    from bench import world_of
 
-    from fedexp.config.compose import register_resolvers
-    from fedexp.config.location import conf_dir
-    from fedexp.core.part import build
     from fedexp.parts.clustering.output_similarity import output_distances
     from fedexp.simulation import context
-    from fedexp.simulation.build_world import build_world
     from fedexp.simulation.rounds import run_rounds
-    from fedexp.training.workers.pool import WorkerPool
 
-    register_resolvers()
     words = [f"setting={setting}", "experiment=clustered_har", f"seed={seed}", "rounds=1", "clustering.threshold=1e-9"]
-    with initialize_config_dir(config_dir=str(conf_dir()), version_base="1.3"):
-        config = OmegaConf.to_container(compose("config", overrides=words), resolve=True)
-    experiment = build({str(name): value for name, value in dict(config).items() if name != "hydra"})  # type: ignore[arg-type]
-    world = build_world(experiment, None, WorkerPool())
-    for state, _, _ in run_rounds(experiment, world, world.initial_state()):
+    world = world_of(words)
+    for state, _, _ in run_rounds(world.exp, world, world.initial_state()):
         founders = state.memory["clustering"]["references"]
         if len(founders) != world.partition.clients:
             raise SystemExit(

@@ -13,33 +13,23 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from hydra import compose, initialize_config_dir
+sys.path.append(str(Path(__file__).parents[2]))
 
-from fedexp.config.compose import register_resolvers, resolve_config
-from fedexp.config.location import conf_dir
-from fedexp.core.part import build
+from bench import build
+
 from fedexp.simulation import context
 from fedexp.simulation.build_world import build_world
 from fedexp.simulation.round import fold, run_round
 from fedexp.simulation.setup import compatibility
-from fedexp.simulation.setup.experiment import Experiment
 from fedexp.training.workers.pool import WorkerPool
 
 SEEDS = (0, 1, 2)
 GAMMA, S, S0, FACTOR = (1.0, 1e-3, 50.0), (1.0, 0.5, 0.1), (1.0, 10.0), (2, 1)
 
 
-def experiment(overrides: list[str]) -> Experiment:
-    register_resolvers()
-    with initialize_config_dir(config_dir=str(conf_dir()), version_base="1.3"):
-        config = compose("config", ["experiment=pfnm_oneshot", "engine=loop", "engine.workers=1", *overrides])
-    built = build(resolve_config(config))
-    compatibility.refuse(built)
-    return built
-
-
 def points(seed: int, overrides: list[str]) -> list[dict[str, object]]:
-    exp = experiment([*overrides, f"seed={seed}"])
+    exp = build(["experiment=pfnm_oneshot", "engine=loop", "engine.workers=1", *overrides, f"seed={seed}"])
+    compatibility.refuse(exp)
     world = build_world(exp, None, WorkerPool())
     _, _, sent = run_round(exp, world, world.initial_state())
     rows = []
