@@ -52,7 +52,5 @@ class CenteredClipping(Aggregator):
             centre = move_centre(uploads.delta, share, centre, distance, radius)
         row = centre.to(weights.flat.dtype)
         new_memory = {"centre": row} if self.start == "last" else {}
-        return Weights(weights.flat + row, weights.layout), {
-            **new_memory,
-            "columns": {"radius": radius, "clipped": clipped},
-        }
+        columns = {"radius": radius, "clipped": clipped}
+        return Weights(weights.flat + row, weights.layout), {**new_memory, "columns": columns}

@@ -58,9 +58,8 @@ def geometric_centre(
         if not distance.any():
             return x, step
         typical_distance = weighted_median(distance, count)
-        following = mean_by_count(
-            rows, count * proximal_fraction(distance, max(rho, MIN_RELATIVE_RHO * typical_distance))
-        )
+        fraction = proximal_fraction(distance, max(rho, MIN_RELATIVE_RHO * typical_distance))
+        following = mean_by_count(rows, count * fraction)
         gap, x = float(torch.linalg.vector_norm(following - x)), following
         if gap <= tolerance * typical_distance:
             return x, step + 1
@@ -108,9 +107,9 @@ def smoothed_median(w: torch.Tensor, count: torch.Tensor, rho: float) -> torch.T
     """
     mean = w @ count / count.sum()
     has_outlier = ((w - mean[:, None]).abs() > rho).any(dim=1)
-    return (
-        mean if not has_outlier.any() else mean.masked_scatter(has_outlier, _root_of_pull(w[has_outlier], count, rho))
-    )
+    if not has_outlier.any():
+        return mean
+    return mean.masked_scatter(has_outlier, _root_of_pull(w[has_outlier], count, rho))
 
 
 def _root_of_pull(w: torch.Tensor, count: torch.Tensor, rho: float) -> torch.Tensor:

@@ -23,11 +23,6 @@ def clip_radius(norm: torch.Tensor, fixed: float | None, quantile: float) -> flo
     return fixed if fixed is not None else float(torch.quantile(norm, quantile))
 
 
-def norm_clipping(delta: torch.Tensor, share: torch.Tensor, norm: torch.Tensor, radius: float) -> torch.Tensor:
-    """The mean `[D]` by `share [C]` of the rows of `delta [C, D]`, their norms `[C]` clipped to the radius."""
-    return weighted_mean(delta, share * clip_factors(norm, radius))
-
-
 class NormClipping(ReportingRule):
     """Reports the radius and how many rows were clipped."""
 
@@ -38,4 +33,5 @@ class NormClipping(ReportingRule):
     def reduce_and_report(self, delta: torch.Tensor, share: torch.Tensor) -> tuple[torch.Tensor, Columns]:
         norm = distances_to(delta)
         radius = clip_radius(norm, self.radius, self.quantile)
-        return norm_clipping(delta, share, norm, radius), {"radius": radius, "clipped": int((norm > radius).sum())}
+        row = weighted_mean(delta, share * clip_factors(norm, radius))
+        return row, {"radius": radius, "clipped": int((norm > radius).sum())}

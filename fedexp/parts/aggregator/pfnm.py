@@ -50,10 +50,8 @@ class PFNM(Matching):
 
     def match(self, nets: Sequence[Network], uploads: Uploads, ctx: Context) -> tuple[Network, Sequence[Layer]]:
         layers = len(nets[0].hidden)
-        variances = [
-            Variances(*layer_values)
-            for layer_values in zip(*(per_layer(value, layers) for value in (self.s, self.s0, self.gamma)), strict=True)
-        ]
+        values = (per_layer(value, layers) for value in (self.s, self.s0, self.gamma))
+        variances = [Variances(*layer_values) for layer_values in zip(*values, strict=True)]
         share = self.class_shares(uploads, ctx)
         return match_networks(nets, share, variances, self.popularity_factor, self.sweeps, ctx.rng("aggregator"))
 

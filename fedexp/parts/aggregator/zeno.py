@@ -41,10 +41,8 @@ class Zeno(Tolerant, Aggregator):
             return weights, {"columns": columns | self.idle_columns}
         loss = ctx.validation.losses(weights.flat + uploads.delta, self.examples(ctx))
         selected = torch.from_numpy(top_positions(loss, self.penalties(uploads.delta), rows - byzantine))
-        share = (
-            torch.zeros(rows, dtype=torch.float64).index_fill(0, selected, 1 / len(selected)).to(uploads.delta.device)
-        )
-        row = weighted_mean(uploads.delta, share)
+        share = torch.zeros(rows, dtype=torch.float64).index_fill(0, selected, 1 / len(selected))
+        row = weighted_mean(uploads.delta, share.to(uploads.delta.device))
         return Weights(weights.flat + row, weights.layout), {"columns": columns | {"kept": len(selected)}}
 
     def examples(self, ctx: Context) -> np.ndarray | None:

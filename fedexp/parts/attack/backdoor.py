@@ -52,11 +52,8 @@ class Backdoor(ModelPoisoning):
     def probes(self, test: Split) -> dict[str, Split]:
         other_classes = test.y != self.target
         x = add_trigger(test.x[other_classes], self.size)
-        return {
-            "attack.success_rate": replace(
-                test, x=x, y=torch.full_like(test.y[other_classes], self.target), subject=None
-            )
-        }
+        y = torch.full_like(test.y[other_classes], self.target)
+        return {"attack.success_rate": replace(test, x=x, y=y, subject=None)}
 
     def forge(self, knowledge: AttackerKnowledge) -> tuple[torch.Tensor, Memory]:
         return self.scale * knowledge.own_updates, knowledge.memory

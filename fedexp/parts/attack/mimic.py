@@ -28,18 +28,15 @@ class Mimic(ModelPoisoning):
     """Copies the honest update with the largest projection; remembers the `direction [D]` and the rounds `seen`."""
 
     def forge(self, knowledge: AttackerKnowledge) -> tuple[torch.Tensor, Memory]:
-        rows, memory = (
-            knowledge.honest_updates.double(),
-            knowledge.memory,
-        )  # the squares of large updates overflow in float32
+        memory = knowledge.memory
+        rows = knowledge.honest_updates.double()  # the squares of large updates overflow in float32
         direction = memory["direction"].double() if "direction" in memory else self._random_direction(knowledge)
         direction, past_rounds = oja_step(direction, rows, memory.get("seen", 0)), memory.get("seen", 0) + 1
         copied = knowledge.honest_updates[int((rows @ direction).argmax())]
         return copied.expand_as(knowledge.own_updates), {**memory, "direction": direction, "seen": past_rounds}
 
     def _random_direction(self, knowledge: AttackerKnowledge) -> torch.Tensor:
-        draws = knowledge.ctx.run_rng("attack", "direction").standard_normal(
-            knowledge.own_updates.shape[1], dtype=np.float32
-        )
+        rng, entries = knowledge.ctx.run_rng("attack", "direction"), knowledge.own_updates.shape[1]
+        draws = rng.standard_normal(entries, dtype=np.float32)
         direction = torch.from_numpy(draws).double().to(knowledge.own_updates.device)
         return direction / direction.norm()

@@ -13,6 +13,7 @@ As in the ledger, the numbers of the clients' examples are taken as public. The 
 to read many lines and quote the largest would be choosing by the result.
 """
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -75,12 +76,7 @@ class CanaryAudit(Audit):
         for row, owner in enumerate(uploads.owner.tolist()):
             positions = np.flatnonzero(planted.owner == owner)
             if len(positions) and finite_rows[row]:
-                jobs.append(
-                    (
-                        positions,
-                        lambda positions=positions, row=row: self._gradient_coefficients(positions, uploads, row, ctx),
-                    )
-                )
+                jobs.append((positions, partial(self._gradient_coefficients, positions, uploads, row, ctx)))
         round_scores = torch.zeros((self.count, 1), dtype=torch.float64, device=uploads.delta.device)
         ctx.audit.run_jobs(round_scores, jobs)
         return {"score": memory.get("score", torch.zeros_like(round_scores)) + round_scores}
@@ -100,9 +96,8 @@ class CanaryAudit(Audit):
         if self.needs_uploads:
             score = memory["score"][:, 0].cpu().numpy()
         else:
-            score = ctx.audit.example_losses(ctx.first, planted.index) - ctx.audit.example_losses(
-                ctx.models[0], planted.index
-            )
+            first, now = (ctx.audit.example_losses(model, planted.index) for model in (ctx.first, ctx.models[0]))
+            score = first - now
         inside, outside = (planted.included[positions] for positions in guess_inclusion(score, self.guesses_per_side))
         hits, false_alarms = int(inside.sum()), int((~inside).sum())
         correct = hits + int((~outside).sum())

@@ -25,10 +25,8 @@ class Transforms(Augment):
 
     def check(self) -> None:
         for step in self.steps:
-            malformed = (
-                not isinstance(step, Mapping) or len(step) != 1 or not isinstance(next(iter(step.values())), Mapping)
-            )
-            if not isinstance(step, str) and malformed:
+            values = list(step.values()) if isinstance(step, Mapping) else []
+            if not isinstance(step, str) and not (len(values) == 1 and isinstance(values[0], Mapping)):
                 raise ConfigError(f"Transforms.steps must hold names or {{name: {{argument: value}}}}, got {step!r}")
 
     @cached_property
@@ -72,14 +70,10 @@ class Transforms(Augment):
 def _build_transform(name: str, arguments: Mapping[str, Any]) -> torch.nn.Module:
     from torchvision.transforms import v2
 
-    transform_names = {
-        key for key, kind in vars(v2).items() if isinstance(kind, type) and issubclass(kind, v2.Transform)
-    }
-    if name not in transform_names:
-        raise ConfigError(
-            f"augment.steps: torchvision.transforms.v2 has no transform {name}; "
-            f"{did_you_mean(name, [*transform_names])}"
-        )
+    names = [key for key, kind in vars(v2).items() if isinstance(kind, type) and issubclass(kind, v2.Transform)]
+    if name not in names:
+        hint = did_you_mean(name, names)
+        raise ConfigError(f"augment.steps: torchvision.transforms.v2 has no transform {name}; {hint}")
     try:
         return vars(v2)[name](**{str(key): value for key, value in arguments.items()})
     except Exception as error:

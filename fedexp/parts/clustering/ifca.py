@@ -42,12 +42,8 @@ class IFCA(Clustering):
             events.append((ctx.round, "model", client, choice, None))
         members = {int(client): int(choice) for client, choice in memory.get("members", {}).items()}
         members |= dict(zip(plan.owner.tolist(), cluster.tolist(), strict=True))
-        return (
-            models,
-            plan,
-            cluster,
-            {"members": {str(client): members[client] for client in sorted(members)}, "events": tuple(events)},
-        )
+        new_memory = {"members": {str(client): members[client] for client in sorted(members)}, "events": tuple(events)}
+        return models, plan, cluster, new_memory
 
     def regroup(self, models: Models, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Models, Memory]:
         owner = np.array([int(client) for client in memory["members"]], dtype=np.int64)

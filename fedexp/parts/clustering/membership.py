@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from fedexp.core.client_rows import lookup_by_owner
-from fedexp.core.values import Memory
+from fedexp.parts import Memory, lookup_by_owner
 
 NAMES = ("owner", "cluster", "waiting", "waits_for", "since")
 

@@ -52,10 +52,8 @@ class OutputSimilarity(QueuedClustering):
             distance = output_distances(output[None], reference_outputs)[0]
             position = choose_cluster(distance, self.threshold, self.rule == "first_match")
             if position is None:
-                references, reference_outputs = (
-                    torch.cat([references, row[None]]),
-                    torch.cat([reference_outputs, output[None]]),
-                )
+                references = torch.cat([references, row[None]])
+                reference_outputs = torch.cat([reference_outputs, output[None]])
                 position, distance = len(references) - 1, np.append(distance, np.inf)
             cluster.append(position + 1)
             distances.append(float(distance[position]))

@@ -45,6 +45,7 @@ class QueuedClustering(Clustering):
     """Arrivals, queue, joining, sampling within clusters, the global model; subclasses assign newcomers."""
 
     has_clusters = True
+    updates_references = False  # whether newcomers are compared with a cluster's own model, once it has trained one
 
     arrivals: tuple[str, ...] = ()
     rate: Annotated[float, Range(0, MAX_INTEGER)] = 0.0
@@ -68,11 +69,6 @@ class QueuedClustering(Clustering):
                 f"clustering.arrivals must name at most the number of clients, {clients}, got {later}; name fewer"
             )
 
-    @property
-    def updates_references(self) -> bool:
-        """Whether newcomers are compared with a cluster's own model, once it has trained one."""
-        return False
-
     def assign_newcomers(self, rows: torch.Tensor, references: torch.Tensor, ctx: Context) -> ClusterAssignment:
         """The clusters of newcomers with models `rows [n, D]`, given the present clusters' `references [M, D]`."""
         raise NotImplementedError
@@ -85,19 +81,15 @@ class QueuedClustering(Clustering):
             models, memory = self._queue_newcomers(models, memory, events, ctx, ctx.round - 1)
         membership = Membership.load(memory)
         joining = membership.next_in_queue(self.admitted)
-        for position in joining.tolist():
-            events.append(
-                (ctx.round, "join", int(membership.waiting[position]), int(membership.waits_for[position]), None)
-            )
+        for client, label in zip(membership.waiting[joining], membership.waits_for[joining], strict=True):
+            events.append((ctx.round, "join", int(client), int(label), None))
         waited = ctx.round - membership.since[joining]
         membership = membership.admit(joining)
         cluster = membership.clusters_of(plan.owner)
         chosen = self._draw_participants(cluster, ctx)
         plan, cluster = plan.where(chosen), cluster[chosen]
-        events += [
-            (ctx.round, "model", int(client), int(model_number), None)
-            for client, model_number in zip(plan.owner, cluster, strict=True)
-        ]
+        for client, label in zip(plan.owner, cluster, strict=True):
+            events.append((ctx.round, "model", int(client), int(label), None))
         new_memory = {"references": memory["references"], "events": tuple(events), "waited": tuple(waited.tolist())}
         return models, plan, cluster, membership.save() | new_memory
 
@@ -155,12 +147,11 @@ class QueuedClustering(Clustering):
     def _newcomers(self, ctx: Context, number: int) -> np.ndarray:
         counts = parse_arrivals(self.arrivals)
         order = ctx.run_rng("arrivals").permutation(ctx.clients) if counts or self.rate else np.arange(ctx.clients)
-        arrived = [
-            count_arrivals(round_number, ctx.clients, counts, self.rate, ctx.run_rng("arrival_counts"))
-            for round_number in (number - 1, number)
-            if round_number >= 0
-        ]
-        return order[0 if number == 0 else arrived[0] : arrived[-1]]
+        before, now = (
+            count_arrivals(last, ctx.clients, counts, self.rate, ctx.run_rng("arrival_counts"))
+            for last in (max(0, number - 1), number)
+        )
+        return order[before if number else 0 : now]
 
     def _draw_participants(self, cluster: np.ndarray, ctx: Context) -> np.ndarray:
         """Positions of the clients drawn to take part, ascending, given each candidate's cluster (0: none)."""
@@ -168,8 +159,7 @@ class QueuedClustering(Clustering):
         for label in np.unique(cluster[cluster > 0]).tolist():
             members = np.flatnonzero(cluster == label)
             count = math.ceil(self.take * len(members) - 1e-9)
-            takes_all = count == len(members)
-            positions.append(
-                members if takes_all else ctx.rng("clustering", label).choice(members, count, replace=False)
-            )
+            if count < len(members):
+                members = ctx.rng("clustering", label).choice(members, count, replace=False)
+            positions.append(members)
         return np.sort(np.concatenate(positions))

@@ -27,19 +27,9 @@ SIZES = {"train": 7_767, "test": 3_162}
 TEST_PEOPLE = (2, 4, 9, 10, 12, 13, 18, 20, 24)
 TRAINING_PEOPLE = 21
 CLASSES = (
-    "WALKING",
-    "WALKING_UPSTAIRS",
-    "WALKING_DOWNSTAIRS",
-    "SITTING",
-    "STANDING",
-    "LAYING",
-    "STAND_TO_SIT",
-    "SIT_TO_STAND",
-    "SIT_TO_LIE",
-    "LIE_TO_SIT",
-    "STAND_TO_LIE",
-    "LIE_TO_STAND",
-)
+    "WALKING", "WALKING_UPSTAIRS", "WALKING_DOWNSTAIRS", "SITTING", "STANDING", "LAYING",
+    "STAND_TO_SIT", "SIT_TO_STAND", "SIT_TO_LIE", "LIE_TO_SIT", "STAND_TO_LIE", "LIE_TO_STAND",
+)  # fmt: skip
 
 
 class Har(Dataset):

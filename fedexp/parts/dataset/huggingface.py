@@ -11,7 +11,6 @@ used here (`load_from_disk`, `load_dataset`, `save_to_disk`, columns by name, `f
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,16 +30,6 @@ from fedexp.parts.dataset.normalising import Normalise, image_data
 FOLDER = "huggingface"
 DICT_FILE = "dataset_dict.json"  # what save_to_disk writes beside the splits
 MAX_CLASSES = 10_000  # classes: with more, a label is hardly one
-
-
-@dataclass(frozen=True)
-class ParsedDataset:
-    """Training and test examples, the classes, and the size of the vocabulary (0 for images)."""
-
-    train: Split
-    test: Split
-    classes: tuple[str, ...]
-    vocabulary_size: int
 
 
 class HuggingFace(Dataset):
@@ -64,15 +53,10 @@ class HuggingFace(Dataset):
         return "" if self.client is None else f"dataset.client={self.client}"
 
     def facts(self, directory: Path) -> Facts:
-        read = self._read(directory)
-        subjects = None if read.train.subject is None else int(read.train.subject.unique().numel())
-        return Facts(
-            tuple(read.train.x.shape[1:]),
-            len(read.classes),
-            len(read.train.y),
-            subjects,
-            vocabulary=read.vocabulary_size,
-        )
+        data, vocabulary_size = self._read(directory)
+        shape, subject = tuple(data.train.x.shape[1:]), data.train.subject
+        subjects = None if subject is None else len(subject.unique())
+        return Facts(shape, len(data.class_names), len(data.train.y), subjects, vocabulary=vocabulary_size)
 
     def require(self, directory: Path) -> None:
         self._folder(directory)
@@ -97,19 +81,17 @@ class HuggingFace(Dataset):
             publish(part, target)
 
     def load(self, directory: Path, seed: int) -> Data:
-        read = self._read(directory)
+        data, _ = self._read(directory)
         if self.holds == "texts":
-            return Data(read.train, read.test, read.classes)
-        return image_data(read.train, read.test, read.classes, self.normalise)
+            return data
+        return image_data(data.train, data.test, data.class_names, self.normalise)
 
     def _download_folder(self, directory: Path) -> Path:
         return directory / FOLDER / "--".join([*self.path.split("/"), *([self.configuration or ""])]).rstrip("-")
 
     def _folder(self, directory: Path) -> Path:
-        user_folder, download_folder = (
-            find_user_path(Path(self.path), directory, _is_saved),
-            self._download_folder(directory),
-        )
+        user_folder = find_user_path(Path(self.path), directory, _is_saved)
+        download_folder = self._download_folder(directory)
         if user_folder is None and not _is_saved(download_folder):
             words = [f"dataset.path={self.path}"]
             words += [f"dataset.configuration={self.configuration}"] if self.configuration else []
@@ -119,7 +101,7 @@ class HuggingFace(Dataset):
             )
         return user_folder or download_folder
 
-    def _read(self, directory: Path) -> ParsedDataset:
+    def _read(self, directory: Path) -> tuple[Data, int]:
         return _parse(self, stamp(self._folder(directory) / DICT_FILE))
 
 
@@ -137,17 +119,18 @@ def _library() -> Any:
 
 
 @lru_cache(maxsize=1)
-def _parse(settings: HuggingFace, source: tuple[tuple[str, int, int], ...]) -> ParsedDataset:
-    """Reads the folder once for facts and examples, as long as what lists its splits stays."""
+def _parse(settings: HuggingFace, source: tuple[tuple[str, int, int], ...]) -> tuple[Data, int]:
+    """Reads the folder once for facts and examples, as long as what lists its splits stays.
+
+    Returns the data, images not yet normalised, and the size of the vocabulary (0 for images).
+    """
     folder = Path(source[0][0]).parent
     try:
         dataset_dict = _library().load_from_disk(str(folder))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{folder} cannot be read: {first_line(error)}") from None
-    parts = [
-        _get_split(dataset_dict, name, key, folder)
-        for key, name in (("train", settings.train), ("test", settings.test))
-    ]
+    names = {"train": settings.train, "test": settings.test}
+    parts = [_get_split(dataset_dict, name, key, folder) for key, name in names.items()]
     labels = [_labels(settings, part) for part in parts]
     classes = _classes(parts[0], settings.target, labels[0])
     inputs = [_column(part, settings.input, "input") for part in parts]
@@ -161,7 +144,7 @@ def _parse(settings: HuggingFace, source: tuple[tuple[str, int, int], ...]) -> P
         Split(torch.from_numpy(x), torch.from_numpy(y), None if owner is None else torch.from_numpy(owner))
         for x, y, owner in zip(examples, labels, owners, strict=True)
     ]
-    return ParsedDataset(splits[0], splits[1], classes, vocabulary_size)
+    return Data(splits[0], splits[1], classes), vocabulary_size
 
 
 def _get_split(dataset_dict: Mapping[str, Any], name: str, key: str, folder: Path) -> Any:

@@ -37,9 +37,7 @@ class Npz(Dataset):
         heads = self._headers(directory)
         shape = self._channels_first(heads["x_train"].shape)
         labels = self._labels(directory)["y_train"]
-        subjects = None
-        if "subject" in heads:
-            subjects = len(np.unique(self._read(directory, "subject")))
+        subjects = len(np.unique(self._read(directory, "subject"))) if "subject" in heads else None
         return Facts(shape, int(labels.max()) + 1, len(labels), subjects)
 
     def require(self, directory: Path) -> None:
@@ -75,9 +73,8 @@ class Npz(Dataset):
         heads = headers(file)
         for name in REQUIRED:
             if name not in heads:
-                raise ConfigError(
-                    f"{file} lacks the array {name} (it needs {', '.join(REQUIRED)}); {_describe_arrays(heads, name)}"
-                )
+                hint = did_you_mean(name, list(heads)) if heads else "it holds no arrays"
+                raise ConfigError(f"{file} lacks the array {name} (it needs {', '.join(REQUIRED)}); {hint}")
         for name in (*REQUIRED, *({"subject"} & set(heads))):
             _check_kind(file, name, heads[name])
         _check_shapes(file, heads)
@@ -150,10 +147,6 @@ def _check_shapes(file: Path, heads: dict[str, Header]) -> None:
     kinds = heads["x_train"].dtype, heads["x_test"].dtype
     if (kinds[0] == np.uint8) != (kinds[1] == np.uint8):
         raise ConfigError(f"x_train and x_test in {file} must both be uint8 or both not, got {kinds[0]} and {kinds[1]}")
-
-
-def _describe_arrays(heads: dict[str, Header], name: str) -> str:
-    return did_you_mean(name, list(heads)) if heads else "it holds no arrays"
 
 
 def _preview(values: np.ndarray) -> str:

@@ -178,10 +178,10 @@ def _targets(frame: "pd.DataFrame", settings: OwnTable) -> tuple[np.ndarray, tup
         return y, tuple(names)
     for values in target_columns:
         if not columns.is_number(values):
+            kind = "dates" if values.dtype.kind == "M" else "text"
             raise ConfigError(
-                f"column {values.name} must hold numbers, since dataset.predicts={settings.predicts}, got "
-                f"{'dates' if values.dtype.kind == 'M' else 'text'}; "
-                "set dataset.predicts=class"
+                f"column {values.name} must hold numbers, since dataset.predicts={settings.predicts}, got {kind}; set "
+                "dataset.predicts=class"
             )
     y = np.stack([columns.numbers(values) for values in target_columns], axis=1)
     if settings.predicts == "labels" and not np.isin(y, (0, 1)).all():
@@ -205,9 +205,8 @@ def _test_rows(frame: "pd.DataFrame", settings: OwnTable, groups: np.ndarray) ->
         test = marks == "test"
     if (~test).sum() < 2 or not test.any():
         change = "lower" if test.any() else "raise"
-        cure = (
-            "name another dataset.split" if settings.split else f"{change} dataset.test_fraction, a share of each class"
-        )
+        drawn = f"{change} dataset.test_fraction, a share of each class"
+        cure = "name another dataset.split" if settings.split else drawn
         raise ConfigError(
             f"the table must give two training rows and a test row, got {int(test.sum())} of {len(test)} for testing; "
             f"{_suggest_numbers(frame, settings, cure)}"
@@ -217,9 +216,8 @@ def _test_rows(frame: "pd.DataFrame", settings: OwnTable, groups: np.ndarray) ->
 
 def _suggest_numbers(frame: "pd.DataFrame", settings: OwnTable, cure: str) -> str:
     """The advice for unusable classes; where the target holds numbers, it is to predict these instead."""
-    if settings.predicts != "class" or not columns.is_number(
-        columns.column(frame, settings.targets[0], "dataset.target")
-    ):
+    target = columns.column(frame, settings.targets[0], "dataset.target")
+    if settings.predicts != "class" or not columns.is_number(target):
         return cure
     return f"to predict its numbers set dataset.predicts=numbers loss=mse, else {cure}"
 

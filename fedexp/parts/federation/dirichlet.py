@@ -14,12 +14,13 @@ until every client holds 10 examples; here `min_size` is that number (0: clients
 draws. Legend: S examples, N clients, K classes.
 """
 
+from functools import partial
 from typing import Annotated
 
 import numpy as np
 
-from fedexp.parts import Facts, Federation, Partition, Range
-from fedexp.parts.federation.minimum import draw_until_filled, require
+from fedexp.parts import Partition, Range
+from fedexp.parts.federation.minimum import RedrawnFederation
 from fedexp.parts.federation.owners import deal
 
 
@@ -53,29 +54,16 @@ def dirichlet_counts(totals: np.ndarray, clients: int, alpha: float, rng: np.ran
     return counts
 
 
-class Dirichlet(Federation):
+class Dirichlet(RedrawnFederation):
     """The smaller `alpha`, the fewer classes a client has and the more the sizes differ."""
 
     needs_classes = True
 
-    clients: Annotated[int, Range(1)]
     alpha: Annotated[float, Range(0, 1e9, low_open=True)] = 0.5
-    min_size: Annotated[int, Range(0)] = 0
-    retries: Annotated[int, Range(0)] = 100
-
-    def refuse(self, facts: Facts) -> None:
-        require(self.min_size, self.clients, facts.train_size)
 
     def split(
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:
-        require(self.min_size, self.clients, len(labels))
         totals = np.bincount(labels, minlength=classes)
-        description = f"alpha={self.alpha:g}, {self.clients} clients"
-        counts = draw_until_filled(
-            lambda: dirichlet_counts(totals, self.clients, self.alpha, rng),
-            self.min_size,
-            1 + self.retries,
-            description,
-        )
-        return deal(labels, counts, rng)
+        draw = partial(dirichlet_counts, totals, self.clients, self.alpha, rng)
+        return deal(labels, self.draw_until_filled(draw, len(labels), f"alpha={self.alpha:g}"), rng)

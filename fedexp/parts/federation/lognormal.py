@@ -17,9 +17,9 @@ from typing import Annotated
 
 import numpy as np
 
-from fedexp.parts import Facts, Federation, Partition, Range
+from fedexp.parts import Partition, Range
+from fedexp.parts.federation.classes import Classes
 from fedexp.parts.federation.owners import apportion, deal
-from fedexp.parts.federation.shamsian import refuse_uncovered
 
 
 def neighbouring_classes(clients: int, classes_per_client: int, classes: int) -> np.ndarray:
@@ -38,25 +38,16 @@ def lognormal_counts(totals: np.ndarray, client_classes: np.ndarray, base: int, 
     return counts
 
 
-class LogNormal(Federation):
+class LogNormal(Classes):
     """The larger `sigma`, the more the sizes differ."""
 
-    needs_classes = True
-
-    clients: Annotated[int, Range(1)]
-    classes_per_client: Annotated[int, Range(1)] = 2
     base: Annotated[int, Range(0)] = 5
     sigma: Annotated[float, Range(0, 100, low_open=True)] = 2.0
-
-    def refuse(self, facts: Facts) -> None:
-        remedy = f"classes_per_client={facts.classes}"
-        refuse_uncovered(self.clients, self.classes_per_client, facts.classes, remedy)
 
     def split(
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:
         client_classes = neighbouring_classes(self.clients, self.classes_per_client, classes)
         weights = rng.lognormal(0.0, self.sigma, client_classes.shape)
-        return deal(
-            labels, lognormal_counts(np.bincount(labels, minlength=classes), client_classes, self.base, weights), rng
-        )
+        totals = np.bincount(labels, minlength=classes)
+        return deal(labels, lognormal_counts(totals, client_classes, self.base, weights), rng)

@@ -1,36 +1,47 @@
-"""Repeats a random split until every client holds enough examples."""
+"""Federations that are drawn again until every client holds enough examples."""
 
 from collections.abc import Callable
+from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
+from fedexp.parts import ConfigError, Facts, Federation, Range
 
 
-def draw_until_filled(draw: Callable[[], np.ndarray], min_size: int, tries: int, description: str) -> np.ndarray:
-    """The first draw `[..., N]` that gives each of N clients at least `min_size` examples, summed over all other axes.
+class RedrawnFederation(Federation):
+    """Every client holds at least `min_size` examples (0: clients may be empty), in one of 1 + `retries` draws."""
 
-    Raises:
-        ConfigError: none of the `tries` does; `description` says in words what was drawn.
-    """
-    best = 0
-    for _ in range(tries):
-        counts = draw()
-        smallest = int(counts.reshape(-1, counts.shape[-1]).sum(axis=0).min())
-        if smallest >= min_size:
-            return counts
-        best = max(best, smallest)
-    raise ConfigError(
-        f"federation.min_size={min_size} was not reached with {description}: the best of {tries} draws left its "
-        f"smallest client with {best}; raise {description.partition('=')[0]} or retries, or lower min_size or "
-        "scenario.clients"
-    )
+    clients: Annotated[int, Range(1)]
+    min_size: Annotated[int, Range(0)] = 0
+    retries: Annotated[int, Range(0)] = 100
 
+    def refuse(self, facts: Facts) -> None:
+        self._require(facts.train_size)
 
-def require(min_size: int, clients: int, examples: int) -> None:
-    """Raises ConfigError where there are too few examples for the minimum."""
-    if min_size * clients > examples:
+    def draw_until_filled(self, draw: Callable[[], np.ndarray], examples: int, setting: str) -> np.ndarray:
+        """The first draw `[K, N]` of all `examples` in which the sum of every column is `min_size` or more.
+
+        Raises:
+            ConfigError: there is none; `setting` is the key and the value by which it was drawn.
+        """
+        self._require(examples)
+        best = 0
+        for _ in range(1 + self.retries):
+            counts = draw()
+            smallest = int(counts.sum(axis=0).min())
+            if smallest >= self.min_size:
+                return counts
+            best = max(best, smallest)
         raise ConfigError(
-            f"federation.min_size={min_size} for {clients} clients needs {min_size * clients} examples, but there are "
-            f"{examples}; lower min_size or scenario.clients"
+            f"federation.min_size={self.min_size} was not reached with {setting}, {self.clients} clients: the best of "
+            f"{1 + self.retries} draws left its smallest client with {best}; raise {setting.partition('=')[0]} or "
+            "retries, or lower min_size or scenario.clients"
         )
+
+    def _require(self, examples: int) -> None:
+        """Raises ConfigError where there are too few examples for the minimum."""
+        if self.min_size * self.clients > examples:
+            raise ConfigError(
+                f"federation.min_size={self.min_size} for {self.clients} clients needs {self.min_size * self.clients} "
+                f"examples, but there are {examples}; lower min_size or scenario.clients"
+            )

@@ -16,11 +16,6 @@ from fedexp.parts import Federation, Partition, Range
 from fedexp.parts.federation.owners import apportion, split_by_sizes
 
 
-def power_law_sizes(examples: int, clients: int, exponent: float) -> np.ndarray:
-    """Sizes `[N]` in proportion to 1, 2^-exponent, 3^-exponent, ..., that sum to `examples`."""
-    return apportion(examples, np.arange(1, clients + 1) ** -float(exponent))
-
-
 class PowerLaw(Federation):
     """The larger `exponent`, the more the sizes differ; client 0 is the largest."""
 
@@ -30,4 +25,5 @@ class PowerLaw(Federation):
     def split(
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:
-        return split_by_sizes(power_law_sizes(len(labels), self.clients, self.exponent), rng)
+        shares = np.arange(1, self.clients + 1) ** -self.exponent
+        return split_by_sizes(apportion(len(labels), shares), rng)

@@ -15,13 +15,6 @@ from fedexp.parts import Federation, Partition, Range
 from fedexp.parts.federation.owners import apportion, split_by_sizes
 
 
-def growing_sizes(examples: int, clients: int, growth: str) -> np.ndarray:
-    """Sizes `[N]` that grow by this law and sum to `examples`."""
-    number = np.arange(1, clients + 1, dtype=np.float64)
-    law = {"linear": number, "square": number**2, "exponential": np.exp(number - clients)}
-    return apportion(examples, law[growth])
-
-
 class Sizes(Federation):
     """The last client is the largest."""
 
@@ -31,4 +24,6 @@ class Sizes(Federation):
     def split(
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:
-        return split_by_sizes(growing_sizes(len(labels), self.clients, self.growth), rng)
+        number = np.arange(1, self.clients + 1, dtype=np.float64)
+        law = {"linear": number, "square": number**2, "exponential": np.exp(number - self.clients)}
+        return split_by_sizes(apportion(len(labels), law[self.growth]), rng)

@@ -19,19 +19,11 @@ def class_counts(partition: Partition, labels: np.ndarray, classes: int) -> np.n
     return counts
 
 
-def label_skew(counts: np.ndarray) -> float:
-    """Mean total variation between the labels of each non-empty client and all labels, from `counts [N, K]`.
-
-    Total variation is half the L1 distance: 0 if every client mirrors the whole, 0.8 if each holds equal parts of two
-    classes out of ten equal ones.
-    """
-    return label_distances(counts)["total_variation"]["mean"]
-
-
 def label_distances(counts: np.ndarray) -> dict[str, dict[str, float]]:
     """How far the labels of the non-empty clients are from all labels, from `counts [N, K]`.
 
-    Three distances from 0 (alike) to 1 (no label in common): total variation, the square root of the Jensen-Shannon
+    Three distances from 0 (alike) to 1 (no label in common): total variation (half the L1 distance, 0.8 if
+    each client holds equal parts of two classes out of ten equal ones), the square root of the Jensen-Shannon
     divergence to base 2, and Hellinger's. Of each the mean over clients, and the mean weighted by their sizes.
     """
     overall = counts.sum(axis=0) / counts.sum()

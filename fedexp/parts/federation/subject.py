@@ -22,25 +22,6 @@ _NO_SUBJECTS = (
 )
 
 
-def split_by_subject(subjects: np.ndarray) -> Partition:
-    """One client for each distinct entry of `subjects` [S]."""
-    people, owner = np.unique(subjects, return_inverse=True)
-    return partition_by_owner(owner, len(people))
-
-
-def deal_people(
-    subjects: np.ndarray, clients: int, persons_per_client: int, server: int, rng: np.random.Generator
-) -> Partition:
-    """Shuffles the people of `subjects [S]`; each client gets `persons_per_client`, then the server gets `server`."""
-    people, person = np.unique(subjects, return_inverse=True)
-    owner = np.full(len(people), clients, dtype=np.int64)  # at first without an owner
-    order = rng.permutation(len(people))
-    owner[order[: clients * persons_per_client]] = np.repeat(np.arange(clients), persons_per_client)
-    is_public = np.isin(person, order[clients * persons_per_client :][:server])
-    dealt = partition_by_owner(owner[person], clients)
-    return Partition(dealt.offsets, dealt.indices, np.flatnonzero(is_public))
-
-
 class Subject(Federation):
     """Each person is a client, or several are; some may be the server's."""
 
@@ -71,10 +52,15 @@ class Subject(Federation):
     ) -> Partition:
         if subjects is None:
             raise ConfigError(_NO_SUBJECTS)
+        people, person = np.unique(subjects, return_inverse=True)
         if (self.persons_per_client, self.clients, self.server_persons) == (1, None, 0):
-            return split_by_subject(subjects)
-        clients, server = self._client_and_server_counts(len(np.unique(subjects)))
-        return deal_people(subjects, clients, self.persons_per_client, server, rng)
+            return partition_by_owner(person, len(people))
+        clients, server = self._client_and_server_counts(len(people))
+        dealt, remaining = np.split(rng.permutation(len(people)), [clients * self.persons_per_client])
+        owner = np.full(len(people), clients, dtype=np.int64)  # at first without an owner
+        owner[dealt] = np.repeat(np.arange(clients), self.persons_per_client)
+        partition = partition_by_owner(owner[person], clients)
+        return Partition(partition.offsets, partition.indices, np.flatnonzero(np.isin(person, remaining[:server])))
 
     def _client_and_server_counts(self, people: int) -> tuple[int, int]:
         """Number of clients and of the server's people among this many people; ConfigError if there are too few."""

@@ -123,20 +123,17 @@ class Simulated(Fleet):
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
         """The uploads that arrive in time; the server's own row always does."""
         clients = np.flatnonzero(uploads.owner >= 0)
-        deadlines = [limit for limit in (plan.deadline_s, self.deadline_s) if limit is not None]
+        deadlines = [seconds for seconds in (plan.deadline_s, self.deadline_s) if seconds is not None]
         owner = uploads.owner[clients]
         present = ctx.fleet.draws("fleet", owner=owner)[:, 2] >= self.dropout
         evaluators, models = np.unique(np.concatenate([*ctx.fleet.evaluators, owner[:0]]), return_counts=True)
         model_bits = 32.0 * ctx.traffic.sent_entries
         unreceived = np.where(np.isin(owner, evaluators), 1 - model_bits / ctx.traffic.download_bits, 1.0)
-        outcome = simulate_round(
-            self.resources(owner, ctx), present, min(deadlines, default=None), self.idle_s, unreceived
-        )
-        evaluation_s = (
-            evaluation_seconds(self.resources(evaluators, ctx), models, ctx.sizes[evaluators], model_bits)
-            if len(evaluators)
-            else 0.0
-        )
+        limit, evaluation_s = min(deadlines, default=None), 0.0
+        outcome = simulate_round(self.resources(owner, ctx), present, limit, self.idle_s, unreceived)
+        if len(evaluators):
+            resources = self.resources(evaluators, ctx)
+            evaluation_s = evaluation_seconds(resources, models, ctx.sizes[evaluators], model_bits)
         keep = np.ones(len(uploads.owner), dtype=bool)
         keep[clients] = outcome.arrived
         late, lost = int(outcome.late.sum()), int((~outcome.arrived).sum())

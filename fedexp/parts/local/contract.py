@@ -45,9 +45,7 @@ class LocalRule(Workload):
     counts_classes: ClassVar[bool] = False  # whether `cost` asks how many examples of each class the client holds
 
     is_gradient_sum = True  # whether an update is a sum of gradients, whose weights `effective_steps` knows
-    no_gradient_sum = (
-        "makes updates that are no sums of gradients with known weights"  # the message where `is_gradient_sum` is False
-    )
+    no_gradient_sum = "makes updates that are no sums of gradients with known weights"  # said where it is False
 
     lr: Annotated[float, Positive] = 0.1
 

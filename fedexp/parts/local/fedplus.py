@@ -48,9 +48,8 @@ class FedPlus(HeavyBall):
         client = torch.from_numpy(owner != SERVER).to(received.device)
         start = self.client_models(owner, torch.where(client[:, None], ctx.first.flat, received), memory)
         w, centre = start[:, : ctx.layout.parameters], received[:, : ctx.layout.parameters]
-        return torch.lerp(start, received, self.mixing), w - proximal_residual(
-            w - centre, self.penalty, self.mu / self.alpha
-        )
+        z = w - proximal_residual(w - centre, self.penalty, self.mu / self.alpha)
+        return torch.lerp(start, received, self.mixing), z
 
     def pulled_steps(self, steps: int, epoch: int) -> np.ndarray:
         interval = 1 if self.mix == "step" else max(1, epoch)

@@ -60,16 +60,10 @@ def dropout(_: int, p: float) -> nn.Module:
     return nn.Dropout(p)
 
 
-WITHOUT_ARGUMENTS = {
-    "relu": nn.ReLU,
-    "tanh": nn.Tanh,
-    "gelu": nn.GELU,
-    "flatten": nn.Flatten,
-}  # without numbers, for any shape
+WITHOUT_ARGUMENTS = {"relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU, "flatten": nn.Flatten}  # for any shape
 IMAGE_LAYERS = (conv, pool, batch_norm, group_norm, channel_dropout)
-LAYER_FACTORIES: dict[str, Callable[..., nn.Module]] = {
-    maker.__name__: maker for maker in (*IMAGE_LAYERS, linear, dropout)
-}
+MAKERS = (*IMAGE_LAYERS, linear, dropout)
+LAYER_FACTORIES: dict[str, Callable[..., nn.Module]] = {maker.__name__: maker for maker in MAKERS}
 LAYER_NAMES = [*LAYER_FACTORIES, *WITHOUT_ARGUMENTS]
 
 
@@ -100,12 +94,8 @@ class Chain(InitialisedModel):
             raise
 
     def network(self, facts: Facts) -> nn.Sequential:
-        return nn.Sequential(
-            *(
-                self._layer(*text_and_shape, facts)
-                for text_and_shape in zip(self.layers, self.shapes(facts), strict=True)
-            )
-        )
+        shapes = zip(self.layers, self.shapes(facts), strict=True)
+        return nn.Sequential(*(self._layer(text, shape, facts) for text, shape in shapes))
 
     def shapes(self, facts: Facts) -> list[tuple[int, ...]]:
         """The input shape of every layer for one example, found on the meta device without computing anything.

@@ -21,9 +21,7 @@ class InitialisedModel(Model):
 def image_shape(facts: Facts, model: str, min_side: int) -> tuple[int, int, int]:
     """Checks and returns (channels, height, width) of images with at least `min_side` pixels a side."""
     if len(facts.shape) != 3 or min(facts.shape[1:]) < min_side:
-        hint = (
-            "use model=mlp, which takes any shape" if not facts.vocabulary else "use model=char_lstm, which reads text"
-        )
+        hint = "use model=char_lstm, which reads text" if facts.vocabulary else "use model=mlp, which takes any shape"
         raise ConfigError(
             f"model={model} needs images (channels, height, width) of at least {min_side} x {min_side} pixels, but the "
             f"dataset's examples have shape {facts.shape}; {hint}"

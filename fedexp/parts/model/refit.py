@@ -8,8 +8,6 @@ differ (Hsieh et al. 2020, arXiv 1910.00189). The small stem is that of ResNets 
 import math
 import warnings
 import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,48 +24,40 @@ EXTRA_ARGUMENTS: dict[str, dict[str, Any]] = {  # networks with other answers in
 }
 
 
-@dataclass(frozen=True)
-class AdaptedClassifier:
-    """A classifier of torchvision with another normalisation or stem."""
+def adapted_classifier(
+    facts: Facts, name: str, norm: Literal["batch", "group"], groups: int, stem: Literal["image", "small"]
+) -> nn.Module:
+    """A classifier of torchvision for images of this shape and K classes, with another normalisation or stem.
 
-    name: str
-    norm: Literal["batch", "group"]
-    groups: int
-    stem: Literal["image", "small"]
+    Raises:
+        ConfigError: torchvision has no such classifier, or it has no stem that could be small.
+    """
+    from torchvision import models
 
-    def network(self, facts: Facts) -> nn.Module:
-        """The network for images of this shape and K classes.
-
-        Raises:
-            ConfigError: torchvision has no such classifier, or it has no stem that could be small.
-        """
-        from torchvision import models
-
-        classifiers = models.list_models(module=models)
-        if self.name not in classifiers:
-            raise ConfigError(
-                f"model.name must be a classifier of torchvision, got {self.name}; "
-                f"{did_you_mean(self.name, classifiers)}"
-            )
-        network = models.get_model(self.name, num_classes=facts.classes, **EXTRA_ARGUMENTS.get(self.name, {}))
-        if self.stem == "small":
-            make_stem_small(network, self.name)
-        fit_channels(network, facts.shape[0])
-        replace_layers(network, nn.BatchNorm2d, self._norm)
-        return network
-
-    def _norm(self, layer: nn.BatchNorm2d) -> nn.Module:
-        if self.norm == "group":
-            return nn.GroupNorm(math.gcd(self.groups, layer.num_features), layer.num_features)
-        return BatchNorm(layer.num_features, layer.eps, 0.1 if layer.momentum is None else layer.momentum)
-
-
-def replace_layers(network: nn.Module, kind: type[nn.Module], make: Callable[[Any], nn.Module]) -> None:
-    """Replaces every layer of exactly the type `kind` by what `make` returns for it."""
+    classifiers = models.list_models(module=models)
+    if name not in classifiers:
+        raise ConfigError(
+            f"model.name must be a classifier of torchvision, got {name}; {did_you_mean(name, classifiers)}"
+        )
+    network = models.get_model(name, num_classes=facts.classes, **EXTRA_ARGUMENTS.get(name, {}))
+    if stem == "small":
+        make_stem_small(network, name)
+    fit_channels(network, facts.shape[0])
     for parent in list(network.modules()):
-        for name, layer in list(parent.named_children()):
-            if type(layer) is kind:
-                setattr(parent, name, make(layer))
+        for child, layer in list(parent.named_children()):
+            if type(layer) is nn.BatchNorm2d:
+                setattr(parent, child, group_norm(layer, groups) if norm == "group" else batch_norm(layer))
+    return network
+
+
+def group_norm(layer: nn.BatchNorm2d, groups: int) -> nn.GroupNorm:
+    """Group normalisation instead of a layer, of at most so many groups."""
+    return nn.GroupNorm(math.gcd(groups, layer.num_features), layer.num_features)
+
+
+def batch_norm(layer: nn.BatchNorm2d) -> BatchNorm:
+    """A layer as it works in stacked training."""
+    return BatchNorm(layer.num_features, layer.eps, 0.1 if layer.momentum is None else layer.momentum)
 
 
 def set_layer(network: nn.Module, name: str, layer: nn.Module) -> None:

@@ -13,7 +13,7 @@ from torch import nn
 
 from fedexp.parts import Facts, Law, Range
 from fedexp.parts.model.initialised import InitialisedModel, image_shape
-from fedexp.parts.model.refit import AdaptedClassifier
+from fedexp.parts.model.refit import adapted_classifier
 
 
 class ResNet18GN(InitialisedModel):
@@ -26,4 +26,4 @@ class ResNet18GN(InitialisedModel):
         image_shape(facts, "resnet18_gn", 8)
 
     def network(self, facts: Facts) -> nn.Module:
-        return AdaptedClassifier("resnet18", "group", self.groups, "small").network(facts)
+        return adapted_classifier(facts, "resnet18", "group", self.groups, "small")

@@ -12,7 +12,7 @@ from torch import nn
 
 from fedexp.parts import ConfigError, Facts, Model, Range, first_line
 from fedexp.parts.model.initialised import image_shape
-from fedexp.parts.model.refit import AdaptedClassifier, matching_weights, read_weights
+from fedexp.parts.model.refit import adapted_classifier, matching_weights, read_weights
 
 
 class TorchvisionNet(Model):
@@ -52,4 +52,4 @@ class TorchvisionNet(Model):
         return network
 
     def _adapted_network(self, facts: Facts) -> nn.Module:
-        return AdaptedClassifier(self.name, self.norm, self.groups, self.stem).network(facts)
+        return adapted_classifier(facts, self.name, self.norm, self.groups, self.stem)

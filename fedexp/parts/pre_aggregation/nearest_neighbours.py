@@ -11,17 +11,12 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from fedexp.parts import (
-    Context,
-    Memory,
-    PositiveOrInfinite,
-    PreAggregation,
-    Tolerant,
-    Uploads,
-    distances_to,
-    mix_rows,
-    squared_distances,
-)
+from fedexp.core.part import PositiveOrInfinite
+from fedexp.core.values import Memory, Uploads
+from fedexp.maths.rows import distances_to, mix_rows, squared_distances
+from fedexp.parts.byzantine import Tolerant
+from fedexp.parts.context import Context
+from fedexp.parts.pre_aggregation.contract import PreAggregation
 
 
 def neighbour_means(delta: torch.Tensor, byzantine: int) -> torch.Tensor:

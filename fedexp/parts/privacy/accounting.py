@@ -68,9 +68,8 @@ def largest_epsilon(
     rate, steps = frontier(rate, steps)
     if not len(rate):
         return 0.0
-    return _worst_epsilon(
-        rate, steps, partial(ACCOUNTANTS[accountant], noise_multiplier=noise_multiplier, delta=delta)
-    )[0]
+    epsilon = partial(ACCOUNTANTS[accountant], noise_multiplier=noise_multiplier, delta=delta)
+    return _worst_epsilon(rate, steps, epsilon)[0]
 
 
 def _worst_epsilon(rate: np.ndarray, steps: np.ndarray, epsilon: Callable[..., float]) -> tuple[float, int]:

@@ -87,12 +87,8 @@ class ClientCentral(PromisedPrivacy):
         std = noise_std(self.row_noise, clip) / max(1, present) ** 0.5
         delta = add_noise(clip_rows(uploads.delta, clip), uploads.owner, std, ctx)
         columns = self.ledger_columns(np.array([self.rate]), self.noise, np.array([rounds]), np.array([rounds + 1]))
-        new_memory = {
-            "rounds": rounds,
-            "clip": self._next_clip(clip, uploads, ctx),
-            "columns": columns | {"clip": clip},
-        }
-        return uploads.with_delta(delta), new_memory
+        next_clip = self._next_clip(clip, uploads, ctx)
+        return uploads.with_delta(delta), {"rounds": rounds, "clip": next_clip, "columns": columns | {"clip": clip}}
 
     def forecast(self, selected: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
         return self.ledger_columns(np.array([self.rate]), self.noise, np.array([rounds]), np.array([rounds + 1]))

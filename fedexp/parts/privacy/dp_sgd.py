@@ -96,9 +96,8 @@ class DPSGD(PromisedPrivacy):
         return self.spend(selected.owner, steps, {}, ctx)["columns"]
 
     def client_columns(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
-        return self.epsilon_columns(
-            sampling_rates(ctx.fleet.workload, ctx.sizes[owner]), self.noise, Ledger.load(memory).of(owner)
-        )
+        rates = sampling_rates(ctx.fleet.workload, ctx.sizes[owner])
+        return self.epsilon_columns(rates, self.noise, Ledger.load(memory).of(owner))
 
 
 def sampling_rates(rule: Workload, sizes: np.ndarray) -> np.ndarray:

@@ -24,15 +24,13 @@ class PromisedPrivacy(Privacy):
     accountant: Accountant = "pld"
 
     def check(self) -> None:
-        needed = {
-            "privacy.clip=1": (self.clip is None, f"the norm at which {self.clipped_unit} is clipped"),
-            "privacy.delta=1e-5": (self.delta is None, "well below 1 / number of those protected"),
-            "privacy.epsilon=8": (
-                self.noise_multiplier is None and self.epsilon is None,
-                "or privacy.noise_multiplier, which is computed from it",
-            ),
-        }
-        missing = {example: meaning for example, (is_missing, meaning) in needed.items() if is_missing}
+        missing = {}
+        if self.clip is None:
+            missing["privacy.clip=1"] = f"the norm at which {self.clipped_unit} is clipped"
+        if self.delta is None:
+            missing["privacy.delta=1e-5"] = "well below 1 / number of those protected"
+        if self.noise_multiplier is None and self.epsilon is None:
+            missing["privacy.epsilon=8"] = "or privacy.noise_multiplier, which is computed from it"
         if missing:
             names = " and ".join(f"{example.partition('=')[0]} ({meaning})" for example, meaning in missing.items())
             raise ConfigError(f"{names} must be given, such as {' '.join(missing)}")

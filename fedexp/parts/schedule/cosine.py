@@ -11,16 +11,12 @@ from typing import Annotated
 from fedexp.parts import Fraction, Range, Schedule
 
 
-def cosine(round: int, rounds: int, end: float) -> float:
-    """The factor of round t of T, from 1; `end` of the rate is left after them."""
-    return end + (1 - end) * (1 + math.cos(math.pi * min(round - 1, rounds) / rounds)) / 2
-
-
 class Cosine(Schedule):
-    """Half a cosine over `rounds`."""
+    """Half a cosine over `rounds`; `end` of the rate is left after them."""
 
     rounds: Annotated[int, Range(1)]
     end: Annotated[float, Fraction] = 0.0
 
     def decay_factor(self, round: int) -> float:
-        return cosine(round, max(1, self.rounds - self.warmup), self.end)
+        rounds = max(1, self.rounds - self.warmup)
+        return self.end + (1 - self.end) * (1 + math.cos(math.pi * min(round - 1, rounds) / rounds)) / 2

@@ -8,15 +8,10 @@ from typing import Annotated
 from fedexp.parts import Range, Schedule
 
 
-def exponential(round: int, gamma: float) -> float:
-    """gamma^(t - 1) for round t, from 1."""
-    return gamma ** (round - 1)
-
-
 class Exponential(Schedule):
     """Exponential decay."""
 
     gamma: Annotated[float, Range(0, 1, low_open=True)] = 0.99
 
     def decay_factor(self, round: int) -> float:
-        return exponential(round, self.gamma)
+        return self.gamma ** (round - 1)

@@ -9,16 +9,12 @@ from typing import Annotated
 from fedexp.parts import Fraction, Range, Schedule
 
 
-def linear(round: int, rounds: int, end: float) -> float:
-    """The factor of round t of T, from 1; `end` of the rate is left after them."""
-    return 1 - (1 - end) * min(round - 1, rounds) / rounds
-
-
 class Linear(Schedule):
-    """A straight line over `rounds`."""
+    """A straight line over `rounds`; `end` of the rate is left after them."""
 
     rounds: Annotated[int, Range(1)]
     end: Annotated[float, Fraction] = 0.0
 
     def decay_factor(self, round: int) -> float:
-        return linear(round, max(1, self.rounds - self.warmup), self.end)
+        rounds = max(1, self.rounds - self.warmup)
+        return 1 - (1 - self.end) * min(round - 1, rounds) / rounds

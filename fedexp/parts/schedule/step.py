@@ -11,12 +11,6 @@ from fedexp.parts import ConfigError, Range, Schedule
 Rounds = Annotated[int, Range(1)]
 
 
-def step(round: int, every: int | tuple[int, ...], gamma: float) -> float:
-    """The factor in round t, from 1: gamma to the power of the number of drops before it."""
-    drops = (round - 1) // every if isinstance(every, int) else sum(round > last for last in every)
-    return gamma**drops
-
-
 class Step(Schedule):
     """Decay in steps."""
 
@@ -28,4 +22,6 @@ class Step(Schedule):
             raise ConfigError("Step.every must name a round, got []; use schedule=constant for a rate that never drops")
 
     def decay_factor(self, round: int) -> float:
-        return step(round, self.every, self.gamma)
+        if isinstance(self.every, int):
+            return self.gamma ** ((round - 1) // self.every)
+        return self.gamma ** sum(round > last for last in self.every)

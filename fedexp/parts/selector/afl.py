@@ -60,9 +60,8 @@ class AFL(Selector):
             everyone = np.arange(ctx.clients)
             memory = {**memory, "valuation": torch.from_numpy(self._valuation(ctx.losses(everyone), ctx.sizes))}
         alphas = (self.alpha1, self.alpha2, self.alpha3)
-        return ctx.plan(
-            draw_clients(memory["valuation"].numpy(), self.count, alphas, ctx.rng("selector"), self.pick)
-        ), memory
+        owner = draw_clients(memory["valuation"].numpy(), self.count, alphas, ctx.rng("selector"), self.pick)
+        return ctx.plan(owner), memory
 
     def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
         clients = uploads.where(uploads.owner >= 0)

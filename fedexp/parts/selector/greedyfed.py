@@ -28,12 +28,6 @@ def opening_order(ctx: Context) -> np.ndarray:
     return ctx.run_rng("selector", "order").permutation(ctx.clients)
 
 
-def complete_turn(turn: np.ndarray, earlier: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Completes the clients of a `turn [m]` to `count` with random ones of `earlier [n]`; ascending."""
-    missing = min(count - len(turn), len(earlier))
-    return np.sort(np.concatenate([turn, rng.choice(earlier, missing, replace=False)]))
-
-
 class GreedyFed(ShapleySelector):
     """`count` clients a round."""
 
@@ -50,5 +44,7 @@ class GreedyFed(ShapleySelector):
             mean, count = means_and_counts(memory, clients)
             return ctx.plan(highest(np.where(count > 0, mean, np.inf), self.count)), memory
         order = opening_order(ctx) if shuffled else np.arange(clients)
-        turn, rng = order[start : start + self.count], ctx.rng("selector", "completion")
-        return ctx.plan(complete_turn(turn, order[:start], self.count, rng)), memory
+        turn, earlier = order[start : start + self.count], order[:start]
+        missing = min(self.count - len(turn), len(earlier))
+        completion = ctx.rng("selector", "completion").choice(earlier, missing, replace=False)
+        return ctx.plan(np.sort(np.concatenate([turn, completion]))), memory

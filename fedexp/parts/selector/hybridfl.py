@@ -63,9 +63,7 @@ class HybridFL(FedCS):
         if not len(chosen) or not permitted.any():
             return np.zeros(0, dtype=np.int64)
         shards = list(ctx.plan(candidates[permitted]).shards)
-        deadline_s = float(
-            (resources.update_s[chosen] if self.upload_until == "first_chosen" else resources.update_s).min()
-        )
+        update_s = resources.update_s[chosen] if self.upload_until == "first_chosen" else resources.update_s
         bits = 8.0 * (ctx.traffic.example_bytes + LABEL_BYTES)
         labels = [ctx.clients_data.labels(shard) for shard in shards]
-        return examples_before_deadline(shards, labels, resources.bandwidth[permitted], bits, deadline_s)
+        return examples_before_deadline(shards, labels, resources.bandwidth[permitted], bits, float(update_s.min()))

@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
+from concurrent.futures import Future, wait
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,25 +26,10 @@ PERIOD_S, LONGEST_PAUSE_S, SHARE = 0.5, 30.0, 1000
 LOG = 3  # file descriptor for messages to the run's log
 
 
-class RunOutcome:
-    """How the run ended; waits for it."""
-
-    def __init__(self) -> None:
-        self.status = ""
-        self.ended = threading.Event()
-
-    def wait_for_status(self) -> None:
-        """Waits until the run sends its final status."""
-        self.status = sys.stdin.readline().strip()
-        if not self.status:
-            os._exit(1)
-        self.ended.set()
-
-
 class Sender:
     """Sends one folder to one tracker."""
 
-    def __init__(self, tracker: SendingTracker, order: Order, outcome: RunOutcome) -> None:
+    def __init__(self, tracker: SendingTracker, order: Order, outcome: Future[str]) -> None:
         self.tracker, self.order, self.outcome = tracker, order, outcome
         self.receiver: Receiver | None = None
         self.state = memo.load(order.folder, tracker.package)
@@ -54,20 +40,17 @@ class Sender:
         """Sends until the run has ended; returns whether everything has arrived."""
         pause = PERIOD_S
         while True:
-            last = self.outcome.ended.is_set()
+            last = self.outcome.done()
             try:
                 self.send_new(last)
-                pause = PERIOD_S
+                has_sent, pause = True, PERIOD_S
             except Exception as error:
                 self.report_error(error)
                 self.receiver = None
-                if last:
-                    return False
-                pause = min(2 * pause, LONGEST_PAUSE_S)
-            else:
-                if last:
-                    return True
-            self.outcome.ended.wait(pause)
+                has_sent, pause = False, min(2 * pause, LONGEST_PAUSE_S)
+            if last:
+                return has_sent
+            wait([self.outcome], pause)
 
     def send_new(self, last: bool) -> None:
         """Sends new rounds, and after the end the rest; raises also if the folder is gone."""
@@ -83,8 +66,8 @@ class Sender:
         if last:
             summary = None if self.state.files else lines.summary(self.order.folder, self.state.round)
             files = [] if self.state.files else lines.files(self.order.folder)
-            self.receiver.finish(self.outcome.status, summary, files)
-            self.save_state(files=self.state.files or self.outcome.status == "FINISHED")
+            self.receiver.finish(self.outcome.result(), summary, files)
+            self.save_state(files=self.state.files or self.outcome.result() == "FINISHED")
 
     def connect(self) -> None:
         """Opens the connection; a run that the tracker has lost is sent from the beginning."""
@@ -118,6 +101,14 @@ def log_line(text: str) -> None:
     os.write(LOG, f"{without_password(text)}\n".encode())
 
 
+def read_status(outcome: Future[str]) -> None:
+    """Waits until the run sends its final status, the `outcome`; ends this process if the run is gone without."""
+    status = sys.stdin.readline().strip()
+    if not status:
+        os._exit(1)
+    outcome.set_result(status)
+
+
 def redirect_stdout() -> None:
     """Reserves the standard output for the log: output of packages goes to stderr."""
     os.dup2(sys.stdout.fileno(), LOG)
@@ -129,8 +120,8 @@ def main() -> int:
     redirect_stdout()
     order: Mapping[str, Any] = json.loads(sys.stdin.readline())
     tracker: SendingTracker = build(order["tracker"], "tracker")
-    folder, outcome = Path(order["folder"]), RunOutcome()
-    threading.Thread(target=outcome.wait_for_status, daemon=True).start()
+    folder, outcome = Path(order["folder"]), Future[str]()
+    threading.Thread(target=read_status, args=(outcome,), daemon=True).start()
     parameters = {**order["parameters"], **lines.choices(folder)}
     try:
         with open_folder(folder), memo.lock_tracker(folder, tracker.patience_s):

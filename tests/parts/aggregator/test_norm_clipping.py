@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matrices import close, equal_shares, wild
 
-from fedexp.maths.rows import distances_to
-from fedexp.parts.aggregator.norm_clipping import NormClipping, clip_radius, norm_clipping
+from fedexp.parts.aggregator.norm_clipping import NormClipping, clip_radius
 
 
 def slow(rows: torch.Tensor, share: list[float], radius: float) -> list[float]:
@@ -47,7 +46,7 @@ def test_rows_of_nothing_are_not_divided_by():
 @given(rows=wild(), radius=st.sampled_from([1e-30, 1e-3, 1.0, 1e30]))
 def test_equals_the_loop(rows: torch.Tensor, radius: float):
     share = equal_shares(len(rows))
-    found = norm_clipping(rows, share, distances_to(rows), radius)
+    found, _ = NormClipping(radius=radius).reduce_and_report(rows, share)
     assert close(found, slow(rows, share.tolist(), radius), rows.clamp(-radius, radius))
     assert found.double().norm() <= radius * (1 + 1e-6)
 

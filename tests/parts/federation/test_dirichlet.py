@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from skews import label_skew
 
 from fedexp.core.errors import ConfigError
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.federation.dirichlet import Dirichlet, dirichlet_counts, dirichlet_shares
-from fedexp.parts.federation.statistics import class_counts, label_skew, size_gini
+from fedexp.parts.federation.statistics import class_counts, size_gini
 
 LABELS = np.arange(5000) % 10
 

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from skews import label_skew
 
 from fedexp.parts.federation.dirichlet_clients import DirichletClients, draw_class_counts, mixture_counts
 from fedexp.parts.federation.iid import IID
-from fedexp.parts.federation.statistics import class_counts, label_skew
+from fedexp.parts.federation.statistics import class_counts
 
 LABELS = np.arange(5000) % 10
 

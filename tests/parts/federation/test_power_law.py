@@ -2,14 +2,21 @@ import numpy as np
 import pytest
 
 from fedexp.parts.federation.iid import IID
-from fedexp.parts.federation.power_law import PowerLaw, power_law_sizes
+from fedexp.parts.federation.power_law import PowerLaw
 
 
-def test_sizes_by_hand():
-    assert power_law_sizes(11, 3, 1.0).tolist() == [6, 3, 2]  # 1 : 1/2 : 1/3
-    assert power_law_sizes(49, 3, 2.0).tolist() == [36, 9, 4]  # 1 : 1/4 : 1/9
-    assert power_law_sizes(12, 3, 1.0).tolist() == [7, 3, 2]  # 6.55, 3.27, 2.18: the one that is left goes to .55
-    assert power_law_sizes(10, 3, 1e9).tolist() == [10, 0, 0]
+@pytest.mark.parametrize(
+    ("examples", "exponent", "sizes"),
+    [
+        (11, 1.0, [6, 3, 2]),  # 1 : 1/2 : 1/3
+        (49, 2.0, [36, 9, 4]),  # 1 : 1/4 : 1/9
+        (12, 1.0, [7, 3, 2]),  # 6.55, 3.27, 2.18: the one that is left goes to .55
+        (10, 1e9, [10, 0, 0]),
+    ],
+)
+def test_sizes_by_hand(examples: int, exponent: float, sizes: list[int]):
+    labels, federation = np.zeros(examples, int), PowerLaw(clients=3, exponent=exponent)
+    assert federation.split(labels, None, 1, np.random.default_rng(0)).sizes.tolist() == sizes
 
 
 def test_exponent_zero_is_equal_sizes():

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
+from skews import label_skew
 
 from fedexp.core.errors import ConfigError
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.federation.dirichlet import dirichlet_shares
 from fedexp.parts.federation.quantity import QuantitySkew
-from fedexp.parts.federation.statistics import class_counts, label_skew, size_gini
+from fedexp.parts.federation.statistics import class_counts, size_gini
 
 LABELS = np.arange(6000) % 10
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from skews import label_skew
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import build
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.federation.shamsian import Shamsian, apportion, draw_classes, shamsian_counts
-from fedexp.parts.federation.statistics import class_counts, label_skew
+from fedexp.parts.federation.statistics import class_counts
 
 
 def draw_one_by_one(clients, held, classes, rng):

@@ -1,9 +1,10 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from skews import label_skew
 
 from fedexp.parts.federation.shards import split_in_shards
-from fedexp.parts.federation.statistics import class_counts, label_skew
+from fedexp.parts.federation.statistics import class_counts
 
 
 def test_each_client_holds_two_pieces_of_the_sorted_data():

@@ -4,10 +4,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import jensenshannon
+from skews import label_skew
 
 from fedexp.parts.federation.iid import split_evenly
 from fedexp.parts.federation.partition import Partition
-from fedexp.parts.federation.statistics import class_counts, label_distances, label_skew, size_gini, size_spread
+from fedexp.parts.federation.statistics import class_counts, label_distances, size_gini, size_spread
 
 
 def test_class_counts_by_hand():

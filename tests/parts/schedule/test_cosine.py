@@ -4,13 +4,14 @@ import pytest
 import torch
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
-from fedexp.parts.schedule.cosine import Cosine, cosine
+from fedexp.parts.schedule.cosine import Cosine
 
 
 def test_by_hand():
     """cos of 0, 60, 90 and 120 degrees; after the last round the rate stays."""
-    assert [cosine(number, 6, 0.0) for number in (1, 3, 4, 5, 7, 9)] == pytest.approx([1, 0.75, 0.5, 0.25, 0, 0])
-    assert cosine(4, 6, 0.2) == pytest.approx(0.6)
+    factors = [Cosine(rounds=6).factor(number) for number in (1, 3, 4, 5, 7, 9)]
+    assert factors == pytest.approx([1, 0.75, 0.5, 0.25, 0, 0])
+    assert Cosine(rounds=6, end=0.2).factor(4) == pytest.approx(0.6)
 
 
 def test_it_is_pytorchs():

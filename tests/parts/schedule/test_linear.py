@@ -2,12 +2,12 @@
 
 import pytest
 
-from fedexp.parts.schedule.linear import Linear, linear
+from fedexp.parts.schedule.linear import Linear
 
 
 def test_by_hand():
-    assert [linear(number, 4, 0.0) for number in (1, 2, 3, 4, 5, 6)] == [1, 0.75, 0.5, 0.25, 0, 0]
-    assert linear(3, 4, 0.5) == 0.75
+    assert [Linear(rounds=4).factor(number) for number in (1, 2, 3, 4, 5, 6)] == [1, 0.75, 0.5, 0.25, 0, 0]
+    assert Linear(rounds=4, end=0.5).factor(3) == 0.75
 
 
 def test_the_warm_up_is_part_of_the_rounds():

@@ -5,12 +5,13 @@ import torch
 from torch.optim.lr_scheduler import MultiStepLR, StepLR
 
 from fedexp.core.errors import ConfigError
-from fedexp.parts.schedule.step import Step, step
+from fedexp.parts.schedule.step import Step
 
 
 def test_by_hand():
-    assert [step(number, 2, 0.5) for number in range(1, 8)] == [1, 1, 0.5, 0.5, 0.25, 0.25, 0.125]
-    assert [step(number, (1, 4), 0.5) for number in range(1, 8)] == [1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25]
+    regular, listed = Step(every=2, gamma=0.5), Step(every=(1, 4), gamma=0.5)
+    assert [regular.factor(number) for number in range(1, 8)] == [1, 1, 0.5, 0.5, 0.25, 0.25, 0.125]
+    assert [listed.factor(number) for number in range(1, 8)] == [1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25]
 
 
 @pytest.mark.parametrize("every", [3, (2, 7)])

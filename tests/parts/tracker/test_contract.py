@@ -1,5 +1,6 @@
 """Trackers change no result, need their package, and end with the run."""
 
+from concurrent.futures import Future
 from importlib import util
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def test_none_asks_nothing_and_leaves_nothing(tmp_path: Path):
 def test_a_sender_makes_no_folder_anew(tmp_path: Path):
     folder = tmp_path / "run"
     folder.mkdir()
-    one = sender.Sender(MLflow(), contract.Order(folder), sender.RunOutcome())
+    one = sender.Sender(MLflow(), contract.Order(folder), Future())
     with open_folder(folder):
         one.save_state(round=1)
         folder.rename(tmp_path / "elsewhere")
