@@ -5,9 +5,6 @@
 Legend: n clients asked for, N clients.
 """
 
-# pyright: reportReturnType=false
-# Questions have no bodies: a round answers them (fedexp.simulation).
-
 from typing import Protocol
 
 import numpy as np
@@ -22,62 +19,79 @@ class Context(Protocol):
     @property
     def round(self) -> int:
         """The number of the round, from 1."""
+        ...
 
     @property
     def models(self) -> tuple[Weights, ...]:
         """The models that the round began with."""
+        ...
 
     @property
     def first(self) -> Weights:
         """The initial model, before the first round."""
+        ...
 
     @property
     def layout(self) -> Layout:
         """The layout of the clients' network. The global models' may have other widths by now."""
+        ...
 
     @property
     def clients(self) -> int:
         """Number of clients N."""
+        ...
 
     @property
     def sizes(self) -> np.ndarray:
         """Number of examples of every client, int64 [N]."""
+        ...
 
     def rng(self, *name: str | int) -> np.random.Generator:
         """The random stream of (seed, round, name)."""
+        ...
 
     def run_rng(self, *name: str | int) -> np.random.Generator:
         """The random stream of (seed, name): the same draws in every round."""
+        ...
 
     def plan(self, owner: np.ndarray) -> Plan:
         """The clients `owner [n]`, each on its own data."""
+        ...
 
     def malicious(self, owner: np.ndarray) -> np.ndarray:
         """Which of the clients `owner [n]` are malicious, bool [n]."""
+        ...
 
     def losses(self, owner: np.ndarray, power: int = 1) -> np.ndarray:
         """Mean of loss**power of the received global model on each client's own data, [n]; NaN without data."""
+        ...
 
     @property
     def clients_data(self) -> ClientsData:
         """Questions about clients' data, besides training."""
+        ...
 
     @property
     def fleet(self) -> FleetView:
         """The clients' machines, links and work."""
+        ...
 
     @property
     def traffic(self) -> Traffic:
         """How large the messages of a round are."""
+        ...
 
     @property
     def validation(self) -> Validation:
         """The server's validation data."""
+        ...
 
     @property
     def public(self) -> PublicData:
         """The server's public data, which no client holds."""
+        ...
 
     @property
     def audit(self) -> AuditView:
         """What an audit of the privacy works with."""
+        ...

@@ -3,9 +3,6 @@
 Legend: n clients asked for, C participants, R models, D entries of a model, P trainable entries, S examples, K classes.
 """
 
-# pyright: reportReturnType=false
-# Questions have no bodies: a round answers them (fedexp.simulation).
-
 from collections.abc import Callable
 from typing import Protocol
 
@@ -22,15 +19,19 @@ class ClientsData(Protocol):
 
     def class_counts(self, owner: np.ndarray) -> np.ndarray:
         """How many examples of each class these clients hold, int64 [n, K]."""
+        ...
 
     def labels(self, examples: np.ndarray) -> np.ndarray:
         """The classes of the training examples with these numbers `[S]`, int64 [S]."""
+        ...
 
     def groups(self, owner: np.ndarray) -> np.ndarray | None:
         """The groups that these clients are known to belong to, int64 [n]; None where there are none."""
+        ...
 
     def losses_of(self, weights: Weights, plan: Plan) -> np.ndarray:
         """Mean loss of a model on each shard of a plan, float64 [C]; NaN without data."""
+        ...
 
     def fine_tune(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
         """The models `[n, D]` that clients fine-tune from one model `[D]` by their rule (`epochs` None: its own).
@@ -38,6 +39,7 @@ class ClientsData(Protocol):
         Batches are drawn from a stream of round `number`, which is not that of its training. The rows are what the
         server sees: the model itself in the columns that never leave a client, and for a training that is not finite.
         """
+        ...
 
 
 class FleetView(Protocol):
@@ -46,29 +48,36 @@ class FleetView(Protocol):
     @property
     def simulates(self) -> bool:
         """Whether the fleet has machines and links to ask for."""
+        ...
 
     def resources(self, owner: np.ndarray) -> Resources:
         """What the clients `owner [n]` can do in this round (a fleet without machines raises)."""
+        ...
 
     def draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
         """Four uniform draws of each of these clients in this round, `[n, 4]`."""
+        ...
 
     def run_draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
         """Four uniform draws of each of these clients, the same in every round, `[n, 4]`."""
+        ...
 
     @property
     def workload(self) -> Workload:
         """How long clients train, and in which batches."""
+        ...
 
     def epochs(self, examples: np.ndarray, owner: np.ndarray | None = None) -> np.ndarray:
         """Passes over its data that a client with so many examples `[n]` makes in a round, float64 [n].
 
         Where their number is drawn, that of the clients `owner [n]` in this round, or the mean without them.
         """
+        ...
 
     @property
     def evaluators(self) -> tuple[np.ndarray, ...]:
         """The clients `[n]`, ascending, that evaluated each of the models sent for evaluation so far this round."""
+        ...
 
 
 class Traffic(Protocol):
@@ -77,30 +86,37 @@ class Traffic(Protocol):
     @property
     def private_columns(self) -> np.ndarray:
         """The columns `[m]` of a row, ascending, that never leave a client."""
+        ...
 
     @property
     def extra_rows(self) -> tuple[str, ...]:
         """The names of the rows [P] that stand behind the delta in a client's message, in their order."""
+        ...
 
     @property
     def sent_entries(self) -> int:
         """Number of trainable entries of a row that travel: all but those that clients keep to themselves."""
+        ...
 
     @property
     def megabytes(self) -> float:
         """The size of one row as float32, statistics included."""
+        ...
 
     @property
     def download_bits(self) -> float:
         """What the server sends to a client in a round: trainable entries of 32 bits, those of extra rows included."""
+        ...
 
     @property
     def upload_ratio(self) -> float:
         """How many times as much a client sends back."""
+        ...
 
     @property
     def example_bytes(self) -> int:
         """Bytes of one example as it is stored."""
+        ...
 
 
 class Validation(Protocol):
@@ -109,18 +125,22 @@ class Validation(Protocol):
     @property
     def size(self) -> int:
         """How many examples there are; 0 unless some part asks for them."""
+        ...
 
     def losses(self, rows: torch.Tensor, examples: np.ndarray | None = None) -> np.ndarray:
         """Loss of every model `rows [R, D]` on the validation data, or on these of it, float64 [R]."""
+        ...
 
     def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, positions: range | None = None) -> np.ndarray:
         """Loss of every model `mix [R, M] @ rows [M, D]` on the validation data, float64 [R].
 
         Or on the examples at these places of an order that is drawn once a run.
         """
+        ...
 
     def shares(self, uploads: Uploads) -> np.ndarray:
         """The weight of each row in the aggregator's mean, float64 [C]."""
+        ...
 
 
 class PublicData(Protocol):
@@ -129,6 +149,7 @@ class PublicData(Protocol):
     @property
     def size(self) -> int:
         """How many examples there are."""
+        ...
 
     def outputs(self, rows: torch.Tensor, limit: int = 1000) -> torch.Tensor:
         """Log-probabilities that every model `rows [n, D]` gives the public examples, `[n, S, K]`.
@@ -136,6 +157,7 @@ class PublicData(Protocol):
         Of more than `limit` examples a seeded sample is asked, the same in every round and part of every larger one; a
         model's answers do not depend on which others are asked.
         """
+        ...
 
 
 class AuditView(Protocol):
@@ -144,22 +166,28 @@ class AuditView(Protocol):
     @property
     def canaries(self) -> Canaries:
         """The examples that the audit planted."""
+        ...
 
     @property
     def delta(self) -> float:
         """The chance that the promised privacy fails."""
+        ...
 
     def example_losses(self, weights: Weights, index: np.ndarray) -> np.ndarray:
         """Loss of a model on each of the training examples `index [n]`, float64 [n]."""
+        ...
 
     def gradients(self, index: np.ndarray) -> torch.Tensor:
         """The received global model's gradient at each of these examples, clipped as in training, `[n, P]`."""
+        ...
 
     def gradient_sum(self, index: np.ndarray) -> torch.Tensor:
         """The sum of these examples' gradients, clipped as in training, `[P]`."""
+        ...
 
     def run_jobs(self, out: torch.Tensor, jobs: list[tuple[np.ndarray, Callable[[], torch.Tensor]]]) -> None:
         """Lets idle workers run jobs that fill rows of `out [n, ...]`.
 
         A job is the positions of its rows, `[k]`, and a function that gives these rows, `[k, ...]`.
         """
+        ...
