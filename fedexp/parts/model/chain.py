@@ -161,6 +161,7 @@ def parse_layer(text: str) -> tuple[str, dict[str, Any]]:
     if (
         token_count != len(arguments)
         or len(sizes) < len(pairs)
+        or not sizes.keys() <= set(names)
         or None in sizes.values()
         or (missing and text != "linear")
     ):

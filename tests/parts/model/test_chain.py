@@ -92,6 +92,7 @@ def test_every_word_makes_its_layer():
         (("conv 8 3 strid 2", "linear"), "conv must be written as"),
         (("conv 8 3 stride", "linear"), "conv must be written as"),
         (("conv 8 3 stride 2 stride 3", "linear"), "conv must be written as"),
+        (("conv 8 3 stride 2 foo 3", "linear"), "conv must be written as"),
         (("conv 0 3", "linear"), "conv must be written as"),
         (("conv 8 3 1 0 5", "linear"), "conv must be written as"),
         (("dropout 1", "linear"), "dropout must be written as dropout P, got 'dropout 1'"),
