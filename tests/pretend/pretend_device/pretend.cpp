@@ -368,6 +368,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("unfold", &unfold);
   m.impl("convolution_overrideable", &convolution);
   m.impl("convolution_backward_overrideable", &convolution_backward);
+  // else PyTorch composes it of views, which images with their channels last do not have
+  m.impl("native_group_norm", torch::CppFunction::makeFromBoxedFunction<&fallback>());
 }
 
 struct Registration {
