@@ -20,8 +20,9 @@ def test_the_pretend_device():
     path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path} | {"PYTEST_ADDOPTS": ""}
     environment = {name: value for name, value in environment.items() if not name.startswith("PYTEST_XDIST")}
+    files = (str(HERE / f"{name}.py") for name in ("on_device", "on_streams", "on_mutations"))
     done = subprocess.run(
-        [*command, "-n", "0", *map(str, (HERE / "on_device.py", HERE / "on_streams.py"))],
+        [*command, "-n", "0", *files],
         env=environment,
         capture_output=True,
         text=True,

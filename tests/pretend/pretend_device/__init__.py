@@ -107,15 +107,18 @@ def graph_pool_handle() -> tuple[int, int]:
 torch._register_device_module("pretend", sys.modules[__name__])
 
 
+def for_pretend(source: str) -> str:
+    """Source of fedexp that takes the pretend device for a GPU."""
+    source = source.replace("torch.cuda.", "__import__('pretend_device').").replace('"cuda"', '"pretend"')
+    return re.sub(r"(\w+)\.is_cuda", r"(\1.device.type == 'pretend')", source.replace('"nccl"', '"gloo"'))
+
+
 class _Substituted(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname: str):
         return self.source_to_code(self.get_data(self.path), self.path)  # never the cached bytecode
 
     def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> Any:
-        text = data.decode()
-        text = text.replace("torch.cuda.", "__import__('pretend_device').").replace('"cuda"', '"pretend"')
-        text = re.sub(r"(\w+)\.is_cuda", r"(\1.device.type == 'pretend')", text.replace('"nccl"', '"gloo"'))
-        return super().source_to_code(text.encode(), path, _optimize=_optimize)
+        return super().source_to_code(for_pretend(data.decode()).encode(), path, _optimize=_optimize)
 
 
 class _Finder(importlib.abc.MetaPathFinder):

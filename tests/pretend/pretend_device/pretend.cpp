@@ -2,7 +2,8 @@
 //
 // What it is strict about is what CUDA is strict about: tensors of two devices do not mix (but for 0-dim host scalars
 // and host indices), device tensors have no .numpy(), a generator belongs to a device, and while a graph is captured
-// nothing may synchronise with the host or read pageable memory. It counts kernels, copies and synchronisations.
+// nothing may synchronise with the host, read pageable memory or make a library's handle. Products need deterministic
+// settings. It counts kernels, copies and synchronisations.
 #define AT_PER_OPERATOR_HEADERS
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
@@ -60,6 +61,20 @@ void synchronises(const std::string& what) {
   if (inside) return;
   count("sync");
   TORCH_CHECK(!capturing, what, ": operation not permitted when stream is capturing");
+}
+
+// ---- libraries: a thread's first product on a device makes a handle, which no graph may capture ----
+
+thread_local std::set<std::pair<std::string, DeviceIndex>> handles;
+
+void uses_library(const std::string& library, Device place) {
+  auto& settings = at::globalContext();
+  TORCH_CHECK(settings.deterministicAlgorithms() && !settings.benchmarkCuDNN(), library,
+      ": products on the device need deterministic settings");
+  const std::pair handle{library, place.index()};
+  TORCH_CHECK(!capturing || handles.count(handle), library,
+      ": making a handle is not permitted when stream is capturing");
+  handles.insert(handle);
 }
 
 // ---- memory ----
@@ -261,6 +276,7 @@ at::Tensor convolution(
     c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation, bool transposed, c10::SymIntArrayRef output_padding,
     c10::SymInt groups) {
   count("convolution");
+  uses_library("cudnn", x.device());
   const at::AutoDispatchBelowADInplaceOrView below;
   TORCH_CHECK(weight.device() == x.device(), "Expected all tensors to be on the same device (convolution)");
   std::optional<at::Tensor> shift;
@@ -277,6 +293,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
   for (const bool each : wanted) {
     if (each) count("convolution_backward");
   }
+  uses_library("cudnn", x.device());
   const at::AutoDispatchBelowADInplaceOrView below;
   const std::vector<c10::SymInt> bias{error.sym_size(1)};
   auto [dx, dw, db] = at::convolution_backward_symint(
@@ -291,6 +308,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
 const std::set<std::string> waits = {
     "aten::nonzero", "aten::masked_select", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive",
     "aten::bincount", "aten::equal", "aten::repeat_interleave", "aten::is_nonzero", "aten::_assert_async"};
+const std::set<std::string> products = {
+    "aten::mm", "aten::addmm", "aten::_addmm_activation", "aten::bmm", "aten::baddbmm", "aten::addbmm", "aten::mv",
+    "aten::addmv", "aten::addr", "aten::dot", "aten::vdot"};
 
 void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const std::string name = op.schema().name();
@@ -339,6 +359,7 @@ void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const bool waited = waits.count(name) || (indexing && masks);
   if (waited) synchronises(name);
   if (indexing && place && host_index) synchronises("an index on the host");
+  if (place && products.count(name)) uses_library("cublas", *place);
   count(name);
   ++inside;  // what the fallback copies is not the program's
   try {
@@ -368,6 +389,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("unfold", &unfold);
   m.impl("convolution_overrideable", &convolution);
   m.impl("convolution_backward_overrideable", &convolution_backward);
+  // else PyTorch composes it of views, which images with their channels last do not have
+  m.impl("native_group_norm", torch::CppFunction::makeFromBoxedFunction<&fallback>());
 }
 
 struct Registration {

@@ -1,13 +1,16 @@
 """Streams of the pretend device: all of them do their work at once, but note who waits for whom.
 
 `Races` watches every operator. Two that touch the same memory on two streams, one of them writing, must be in order: by
-`wait_stream`, or because the host waited in between. Otherwise a GPU may do them at the same time.
+`wait_stream`, or because the host waited in between. Otherwise a GPU may do them at the same time. Memory belongs to
+the stream that it was allocated on: what is freed may be used by that stream's next work.
 """
 
 import threading
 import time
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -66,16 +69,15 @@ class Event:
 
 
 _host_saw: dict[Any, int] = {}  # by stream: how much of its work the host knows to be done
-_late: list[tuple[torch.Tensor, torch.Tensor, Stream, int]] = []  # copies to the host that it has not waited for
+_copies: list[tuple[Callable[[], Any], Stream, int]] = []  # that the host has not waited for, and what ends each
 
 
 def _host_learns(more: dict[Any, int]) -> None:
     _learn(_host_saw, more)
-    for copied in tuple(_late):
-        here, value, stream, done = copied
-        if _host_saw.get(stream, 0) >= done:
-            here.copy_(value)
-            _late.remove(copied)
+    done = [end for end, stream, position in _copies if _host_saw.get(stream, 0) >= position]
+    _copies[:] = [copy for copy in _copies if _host_saw.get(copy[1], 0) < copy[2]]
+    for end in done:
+        end()
 
 
 def _learn(mine: dict[Any, int], more: dict[Any, int]) -> None:
@@ -112,18 +114,53 @@ def host_waits() -> None:
         _host_learns({**each.seen, each: each.asked})
 
 
-class Races(TorchDispatchMode):
-    """Raises where two streams touch the same memory out of order. It keeps all memory, so that no address returns.
+Bytes = tuple[int, int, int]  # of a tensor: its storage, the first byte there, and the one behind the last
 
-    A copy to the host that nobody has waited for is NaN.
+
+class _Memory:
+    """Who was at a storage: by first byte, end and stream, how much that stream was asked for by then."""
+
+    def __init__(self, owner: Stream | None) -> None:
+        """The `owner` allocated it, unless nobody saw that."""
+        self.owner = owner
+        self.reads: dict[tuple[int, int, Stream], int] = {}
+        self.writes: dict[tuple[int, int, Stream], int] = {}
+
+    def others(self, part: Bytes, stream: Stream, writes: bool) -> Iterator[tuple[Stream, int]]:
+        """The accesses of other streams that an access must come after."""
+        for (begin, end, other), position in [*self.writes.items(), *(self.reads.items() if writes else ())]:
+            if other is not stream and begin < part[2] and part[1] < end:
+                yield other, position
+
+    def note(self, part: Bytes, stream: Stream, writes: bool) -> None:
+        """A write comes after all that was at the same bytes: whoever comes after it, comes after that, too."""
+        if writes:
+            for accesses in (self.reads, self.writes):
+                for begin, end, other in tuple(accesses):
+                    if part[1] <= begin and end <= part[2]:
+                        del accesses[begin, end, other]
+        (self.writes if writes else self.reads)[part[1], part[2], stream] = stream.asked
+
+
+class Races(TorchDispatchMode):
+    """Raises where two streams touch the same bytes out of order, or one frees memory that another still uses.
+
+    A copy to the host that nobody has waited for is NaN; what is copied from it must stay as it is until then.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept: dict[int, Any] = {}
-        self.wrote: dict[int, tuple[Stream, int]] = {}
-        self.read: dict[int, dict[Stream, int]] = {}
+        self.memory: dict[int, _Memory] = {}
+        self.freed_early = False
         self.streams: set[Stream] = set()
+
+    def __exit__(self, kind: Any, *rest: Any) -> None:
+        super().__exit__(kind, *rest)
+        if kind is not None:
+            _copies.clear()
+            return
+        _host_learns({each: each.asked for each in self.streams})
+        self._check_freed()
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -142,35 +179,64 @@ class Races(TorchDispatchMode):
         changed = {
             each.name for each in op._schema.arguments if each.alias_info is not None and each.alias_info.is_write
         }
-        read = self._places([value for name, value in given.items() if name not in changed])
-        written = self._places([value for name, value in given.items() if name in changed])
-        fresh = self._places(out) - read - written
-        for place in read:
-            self._after(op, stream, self.wrote.get(place))
-            self.read.setdefault(place, {})[stream] = stream.asked
-        for place in written | fresh:
-            self._after(op, stream, self.wrote.get(place))
-            for access in self.read.pop(place, {}).items():
-                self._after(op, stream, access)
-            self.wrote[place] = stream, stream.asked
-        here = [each for each in tree_flatten(out)[0] if isinstance(each, torch.Tensor) and each.device.type == "cpu"]
-        if here and read and kwargs.get("non_blocking"):
-            _late.extend((each, each.clone(), stream, stream.asked) for each in here)
+        sources = [value for name, value in given.items() if name not in changed]
+        read = self._parts(sources)
+        written = self._parts([value for name, value in given.items() if name in changed])
+        old = {storage for storage, *_ in read | written}
+        written |= {part for part in self._parts(out, stream) if part[0] not in old}
+        for parts, writes in ((read, False), (written, True)):
+            for part in parts:
+                self._touch(op, stream, part, writes)
+        self._check_freed()
+        here = _on_host(out)
+        if given.get("non_blocking") and (read or written):
+            _copies.extend((partial(each.copy_, each.clone()), stream, stream.asked) for each in here)
             for each in here:
                 each.fill_(float("nan") if each.is_floating_point() else -1)  # what lies there until the copy is done
+            _copies.extend(
+                (partial(_check_kept, each, each.clone()), stream, stream.asked) for each in _on_host(sources)
+            )
         elif here and (read or written):
             _host_learns({**stream.seen, stream: stream.asked})
         return out
 
-    def _places(self, values: Any) -> set[int]:
+    def _parts(self, values: Any, stream: Stream | None = None) -> set[Bytes]:
+        """The bytes of all tensors on the device; what was not there before was allocated on the stream."""
         found = set()
         for each in tree_flatten(values)[0]:
-            if isinstance(each, torch.Tensor) and each.device.type == "pretend":
-                storage = each.untyped_storage()
-                self.kept[storage._cdata] = storage
-                found.add(storage.data_ptr())
+            if isinstance(each, torch.Tensor) and each.device.type == "pretend" and each.numel():
+                storage, size = each.untyped_storage(), each.element_size()
+                last = sum((length - 1) * step for length, step in zip(each.shape, each.stride(), strict=True))
+                begin = each.storage_offset() * size
+                found.add((storage._cdata, begin, begin + (last + 1) * size))
+                if storage._cdata not in self.memory:
+                    self.memory[storage._cdata] = _Memory(stream)
+                    weakref.finalize(storage, self._free, storage._cdata).atexit = False
         return found
 
-    def _after(self, op: Any, stream: Stream, other: tuple[Stream, int] | None) -> None:
-        if other is not None and other[0] is not stream and stream.seen.get(other[0], 0) < other[1]:
+    def _touch(self, op: Any, stream: Stream, part: Bytes, writes: bool) -> None:
+        memory = self.memory[part[0]]
+        if any(stream.seen.get(other, 0) < position for other, position in memory.others(part, stream, writes)):
             raise RuntimeError(f"{op}: another stream may still be at the same memory")
+        memory.note(part, stream, writes)
+
+    def _free(self, storage: int) -> None:
+        """Notes whether the stream that gets the memory back comes after all that others do there."""
+        memory = self.memory.pop(storage)
+        if (owner := memory.owner) is not None:
+            for (_, _, other), position in [*memory.reads.items(), *memory.writes.items()]:
+                known = position if other is owner else max(owner.seen.get(other, 0), _host_saw.get(other, 0))
+                self.freed_early |= known < position
+
+    def _check_freed(self) -> None:
+        if self.freed_early:
+            raise RuntimeError("memory was freed while another stream may still be at it")
+
+
+def _on_host(values: Any) -> list[torch.Tensor]:
+    return [each for each in tree_flatten(values)[0] if isinstance(each, torch.Tensor) and each.device.type == "cpu"]
+
+
+def _check_kept(source: torch.Tensor, value: torch.Tensor) -> None:
+    if not torch.equal(source, value):
+        raise RuntimeError("host memory was written to before it was copied to the device")
