@@ -25,7 +25,6 @@ from fedexp.config.hydra_errors import COMPOSE_ERRORS, explain, refuse_missing_f
 from fedexp.config.resolvers import register_resolvers
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import walk
-from fedexp.core.renamed_targets import migrate_config
 from fedexp.files.url_credentials import keep_in_environment, without_passwords
 
 
@@ -186,12 +185,12 @@ def _refuse_invalid_choices(composer: Composer, overrides: list[str]) -> None:
 
 
 def resolve_config(config: DictConfig) -> dict[str, Any]:
-    """The config without Hydra's node, interpolations resolved: what is run, and saved with the state.
+    """The config without Hydra's node, interpolations resolved, passwords of addresses out.
 
-    Parts have today's names. Passwords of addresses are out.
+    This is what is run, and saved with the state.
     """
     container = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-    return without_passwords(migrate_config(OmegaConf.to_container(container, resolve=True)))
+    return without_passwords(OmegaConf.to_container(container, resolve=True))
 
 
 def comparable_config(config: DictConfig) -> dict[str, Any]:
@@ -203,6 +202,5 @@ def comparable_config(config: DictConfig) -> dict[str, Any]:
 
 
 def raw_config(config: DictConfig) -> dict[str, Any]:
-    """An unresolved config by its top-level keys, with today's names of parts."""
-    container = migrate_config(OmegaConf.to_container(config, resolve=False))
-    return {str(key): value for key, value in container.items()}
+    """An unresolved config as plain values."""
+    return cast(dict[str, Any], OmegaConf.to_container(config, resolve=False))

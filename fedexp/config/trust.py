@@ -20,7 +20,6 @@ from typing import Any
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError
 from fedexp.core.importing import FACTORY
-from fedexp.core.renamed_targets import current_target
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.locks import file_lock
 from fedexp.files.url_credentials import is_in_environment
@@ -135,7 +134,7 @@ def foreign_targets(node: Any) -> Iterator[str]:
     """Every `_target_` of a nested config that is not fedexp's."""
     for inner in _nodes(node):
         target = inner.get("_target_")
-        if isinstance(target, str) and _package(current_target(target)) != OURS:
+        if isinstance(target, str) and _package(target) != OURS:
             yield target
 
 

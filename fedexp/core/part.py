@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal, Union, dataclass_transform, get_args
 
 from fedexp.core.errors import ConfigError, did_you_mean, missing_package_hint
 from fedexp.core.importing import import_object
-from fedexp.core.renamed_targets import current_target
 
 MAX_INTEGER = 10**9  # bound of whole numbers that have none of their own; no count of an experiment is larger
 
@@ -199,11 +198,10 @@ def describe_choice(role: str, part: Part) -> str:
 
 
 def find_class(target: Any, key: str) -> type[Part]:
-    """The part class that `_target_` names, ours (also by a former name) or a user's; everything else is refused."""
+    """The part class that `_target_` names, ours or a user's; everything else is refused."""
     where = f"{key}._target_" if key else "_target_"
     if not (isinstance(target, str) and re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", target)):
         raise ConfigError(f"{where} must name a part as module.Class, got {target!r}")
-    target = current_target(target)
     part_class = import_object(target, where)
     if not (isinstance(part_class, type) and issubclass(part_class, Part) and part_class is not Part):
         raise ConfigError(f"{where} must name a part, but {target} is not one")
