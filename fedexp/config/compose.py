@@ -19,9 +19,8 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp.config import launchers, log_settings, one_at_a_time, roles
+from fedexp.config import hydra_errors, launchers, one_at_a_time, roles
 from fedexp.config.compositions import PointComposer
-from fedexp.config.hydra_errors import COMPOSE_ERRORS, explain, refuse_missing_folders
 from fedexp.config.resolvers import register_resolvers
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import walk
@@ -54,17 +53,17 @@ class Composer:
     ) -> DictConfig:
         """The config with Hydra's node; a second call returns the config composed first."""
         if self.composed is None:
-            with self.explain_errors(config_name, overrides), refuse_missing_folders():
+            with self.explain_errors(config_name, overrides), hydra_errors.refuse_missing_folders():
                 if run_mode == RunMode.RUN:
                     self.composed = compose(config_name, overrides, return_hydra_config=True)
                 else:
                     self.composed = self.config_loader.load_configuration(config_name, overrides, run_mode)
-                log_settings.refuse_invalid_verbosity(self.composed.hydra)
+                hydra_errors.refuse_invalid_verbosity(self.composed.hydra)
             if self.typed:
-                with suppress(*COMPOSE_ERRORS):  # what is wrong with the tracker is told where it is built
+                with suppress(*hydra_errors.COMPOSE_ERRORS):  # what is wrong with the tracker is told where it is built
                     keep_in_environment(OmegaConf.select(self.composed, "tracker.uri"))
         if with_log_configuration:
-            with log_settings.explain_logging_errors():
+            with hydra_errors.explain_logging_errors():
                 configure_log(self.composed.hydra.hydra_logging, self.composed.hydra.verbose)
         return self.composed
 
@@ -76,7 +75,7 @@ class Composer:
         config.hydra.mode = RunMode.RUN
         context = self._context(config)
         context.callbacks.on_run_start(config=config, config_name=config_name)
-        with log_settings.explain_logging_errors():
+        with hydra_errors.explain_logging_errors():
             job_result = run_job(task_function, config, "hydra.run.dir", None, context, with_log_configuration)
         context.callbacks.on_run_end(config=config, config_name=config_name, job_return=job_result)
         _ = job_result.return_value  # raises what ended the task
@@ -104,8 +103,8 @@ class Composer:
             yield
         except ConfigError:
             raise
-        except COMPOSE_ERRORS as error:
-            raise explain(error, overrides, lambda: self.known_keys(config_name, overrides)) from error
+        except hydra_errors.COMPOSE_ERRORS as error:
+            raise hydra_errors.explain(error, overrides, lambda: self.known_keys(config_name, overrides)) from error
 
     def known_keys(self, config_name: str | None, overrides: Sequence[str]) -> list[str]:
         """All keys and groups for the chosen options; Hydra's own keys only if an override names one."""
@@ -118,7 +117,7 @@ class Composer:
         ]
         try:
             config = self.config_loader.load_configuration(config_name, choices, RunMode.MULTIRUN)
-        except COMPOSE_ERRORS:  # a choice is what was wrong
+        except hydra_errors.COMPOSE_ERRORS:  # a choice is what was wrong
             config = self.config_loader.load_configuration(config_name, [], RunMode.MULTIRUN)
         container = cast(dict[str, Any], OmegaConf.to_container(config, resolve=False))
         if not any(override.key_or_group.startswith("hydra.") for override in parsed):
@@ -197,7 +196,7 @@ def comparable_config(config: DictConfig) -> dict[str, Any]:
     """A config to look at before it is checked: resolved, or unresolved where it cannot be resolved."""
     try:
         return resolve_config(config)
-    except COMPOSE_ERRORS:
+    except hydra_errors.COMPOSE_ERRORS:
         return raw_config(config)
 
 
