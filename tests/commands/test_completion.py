@@ -11,7 +11,7 @@ from command_line import complaint
 from fedexp import cli
 from fedexp.commands.arguments.candidates import HYDRA_OPTIONS
 from fedexp.commands.arguments.parsing import COMMANDS, parser_of
-from fedexp.commands.arguments.tab_completion import SCRIPTS, complete
+from fedexp.commands.completion import SCRIPTS, complete
 
 HEAVY = ("torch", "hydra", "omegaconf", "numpy")
 
