@@ -20,7 +20,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.nested import flatten_keys
 from fedexp.core.values import Layout, State, Weights
 from fedexp.files.atomic import atomic_path, display_path
-from fedexp.files.stored_zip import is_stored
+from fedexp.files.untrusted import is_stored
 from fedexp.run.state.state_parts import is_complete_state
 
 log = logging.getLogger(__name__)
