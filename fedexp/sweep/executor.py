@@ -17,8 +17,8 @@ from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import build
 from fedexp.files.atomic import display_path, shell_path
-from fedexp.process.durations import format_duration
 from fedexp.process.exits import USAGE_ERROR
+from fedexp.process.terminal import format_duration
 from fedexp.run import addresses, folders
 from fedexp.run.change_tracker import write_tracker
 from fedexp.sweep.launchers.basic import Basic
