@@ -111,18 +111,13 @@ def _add_locations(locations: TrustedLocations) -> None:
     with suppress(OSError):
         _trust_file().parent.mkdir(parents=True, exist_ok=True)
         with file_lock(_trust_file().with_name(f".{NAME}.lock"), PATIENCE_S):
-            merged_locations = {
-                name: existing
-                for name, trusted_locations in _load_trusted().items()
-                if (existing := _existing_paths(name, trusted_locations))
-            }
+            merged_locations: TrustedLocations = {}
+            for name, paths in _load_trusted().items():
+                merged_locations[name] = [path for path in paths if name == ADDRESSES or Path(path).exists()]
             for name, where in locations.items():
                 merged_locations[name] = list(dict.fromkeys([*merged_locations.get(name, []), *where]))
+            merged_locations = {name: paths for name, paths in merged_locations.items() if paths}
             write_atomically(_trust_file(), json.dumps(merged_locations, indent=2).encode())
-
-
-def _existing_paths(name: str, noted: list[str]) -> list[str]:
-    return noted if name == ADDRESSES else [where for where in noted if Path(where).exists()]
 
 
 def _is_trusted_at(trusted_locations: TrustedLocations, package: str, where: list[str]) -> bool:

@@ -8,6 +8,7 @@ import math
 import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, dataclass_transform, get_args, get_origin, get_type_hints
@@ -96,10 +97,8 @@ def _check_bounds(bounds: Sequence[Range], value: Any) -> Any:
 
 def _first_that_fits(kinds: tuple[Any, ...], value: Any) -> Any:
     for kind in kinds:
-        try:
+        with suppress(TypeError):
             return convert(kind, value)
-        except TypeError:
-            continue
     raise TypeError
 
 
@@ -148,9 +147,8 @@ def _ranges(kind: Any) -> Iterator[Range]:
 class Part:
     """Base of everything that is configured: its subclasses are frozen, keyword-only dataclasses by themselves."""
 
-    needs_all_rows = (
-        True  # whether methods that it adds to its contract's, and that see uploads, may compare their rows
-    )
+    # whether methods that it adds to its contract's, and that see uploads, may compare their rows
+    needs_all_rows = True
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
