@@ -24,7 +24,7 @@ from fedexp.process.torchrun import under_torchrun
 from fedexp.run import folders
 from fedexp.sweep import saved_overrides
 from fedexp.sweep.executor import Sweep, build_launcher, failure_message
-from fedexp.sweep.launchers.basic import Basic
+from fedexp.sweep.launchers.contract import Basic
 from fedexp.sweep.points import check_points, compose
 from fedexp.sweep.points import expand_points as expand_points
 
