@@ -86,7 +86,7 @@ def _dispatch(words: list[str]) -> int:
     if first == "--version":
         return _say(f"fedexp {__version__}\n")
     if first == "__complete":
-        from fedexp.commands.arguments.tab_completion import complete
+        from fedexp.commands.completion import complete
 
         return _say("".join(f"{word}\n" for word in complete(" ".join(arguments))))
     if first not in COMMANDS:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from textwrap import wrap
 
-from fedexp.commands import listing
+from fedexp.commands.list import marked_options, option_keys
 from fedexp.config import catalog
 from fedexp.config.override_text import plain_text
 from fedexp.files.atomic import write_atomically
@@ -35,7 +35,7 @@ def options() -> str:
     lines: list[str] = []
     for group, purpose in catalog.purposes(CONF).items():
         lines += ["", f"## {group}", "", f"{purpose[0].upper()}{purpose[1:]}."]
-        for name in listing.marked_options(CONF, group):
+        for name in marked_options(CONF, group):
             lines += ["", f"### {group}={name.rstrip('*')}", "", *_told(group, name), *_keys(group, name.rstrip("*"))]
     return _lines([*lines, ""])
 
@@ -96,7 +96,7 @@ def _told(group: str, name: str) -> list[str]:
 
 def _keys(group: str, option: str) -> list[str]:
     swept = catalog.sweep(CONF / group / f"{option}.yaml").items()
-    rows = listing.option_keys(CONF, group, option) | {f"{key}={values}": "with -m" for key, values in swept}
+    rows = option_keys(CONF, group, option) | {f"{key}={values}": "with -m" for key, values in swept}
     return block(rows) if rows else []
 
 

@@ -5,10 +5,28 @@ fish:         fedexp completion fish > ~/.config/fish/completions/fedexp.fish
 """
 
 import sys
+from collections.abc import Iterable
 
-from fedexp.commands.arguments.parsing import Parser
-from fedexp.commands.arguments.tab_completion import SCRIPTS
+from fedexp.commands.arguments.parsing import COMMANDS, Parser, long_names, parser_of
 from fedexp.core.errors import ConfigError
+
+BASH = """\
+_fedexp_complete() {
+    local line="${COMP_LINE:0:$COMP_POINT}" IFS=$'\\n'
+    COMPREPLY=($(fedexp __complete "$line" 2>/dev/null))
+    local word="${line##*[[:space:]]}"
+    if [[ "$COMP_WORDBREAKS" == *=* && "$word" == *=* ]]; then
+        COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*=}"}"}")
+    fi
+    if [[ "${COMPREPLY[*]}" == *[=./] ]]; then compopt -o nospace 2>/dev/null; fi
+}
+complete -F _fedexp_complete fedexp
+"""
+SCRIPTS = {
+    "bash": BASH,
+    "zsh": f"autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n{BASH}",
+    "fish": "complete -c fedexp -f -a '(fedexp __complete (commandline -cp) 2>/dev/null)'\n",
+}
 
 
 def build_parser() -> Parser:
@@ -25,3 +43,29 @@ def act(words: list[str]) -> int:
         raise ConfigError(f"completion needs a shell: {', '.join(SCRIPTS)}; got {' '.join(shells) or 'none'}")
     sys.stdout.write(SCRIPTS[shells[0]])
     return 0
+
+
+def complete(line: str) -> list[str]:
+    """The words that may stand where the line ends, from declarations and YAML files alone, which is quick."""
+    *before, word = line.split() if line and not line[-1].isspace() else [*line.split(), ""]
+    if len(before) <= 1:
+        completions: Iterable[str] = [*COMMANDS, "--help", "--version"]
+    else:
+        completions = _completions(before[1], before[2:], word) if before[1] in COMMANDS else ()
+    return sorted({completion for completion in completions if completion.startswith(word)})
+
+
+def _completions(command: str, before: list[str], word: str) -> Iterable[str]:
+    parser = parser_of(command)
+    if before and before[-1] in parser.values:
+        return parser.values[before[-1]](word)
+    flag, equal, value = word.partition("=")
+    if equal and flag in parser.values:
+        return (f"{flag}={completion}" for completion in parser.values[flag](value))
+    if word.startswith("-"):
+        return long_names(parser)
+    try:
+        arguments = parser.read(before)
+    except ConfigError:  # half a line may be wrong yet
+        arguments = parser_of(command).read(())
+    return parser.completer(arguments, word)

@@ -4,13 +4,32 @@
 """
 
 import sys
+import textwrap
 from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
 
-from fedexp.commands import listing
 from fedexp.commands.arguments import candidates
 from fedexp.commands.arguments.parsing import Parser
+from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
-from fedexp.core.errors import ConfigError
+from fedexp.config.override_text import plain_text
+from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.files.atomic import display_path
+
+RUN = """
+
+Groups; choose with group=option (* marks the default):
+{groups}
+Keys of the run; change with key=value (`fedexp list GROUP OPTION` shows those of an option, --cfg job all of a run):
+{keys}
+Sweeps: hydra/launcher=joblib, submitit_local, submitit_slurm or ray runs several points at once;
+  hydra/sweeper=one_at_a_time varies one key at a time around the config.
+E.g. fedexp run -m seed=0,1 model=mlp,keras_cnn
+
+Describe options: fedexp list GROUP      Continue a run: fedexp resume RUN_DIR
+HYDRA_FULL_ERROR=1 shows the traceback of an error.
+"""
 
 
 def build_parser() -> Parser:
@@ -27,7 +46,7 @@ def act(words: list[str]) -> int:
     names = arguments.names[0].split("=") if len(arguments.names) == 1 else arguments.names
     if len(names) > 2:
         raise ConfigError(f"list shows a group or one of its options, got {len(names)} words: {' '.join(names)}")
-    show = (listing.describe_groups, listing.describe_group, listing.describe_option)[len(names)]
+    show = (describe_groups, describe_group, describe_option)[len(names)]
     sys.stdout.write(show(conf_dir(), *names, config_dir=arguments.config_dir))
     return 0
 
@@ -36,3 +55,86 @@ def _completions(arguments: Namespace, _: str) -> list[str]:
     if len(arguments.names) == 1:
         return candidates.options(arguments.names[0], arguments.config_dir)
     return [] if arguments.names else candidates.groups(arguments.config_dir)
+
+
+def describe_groups(conf: Path, config_dir: Path | None = None) -> str:
+    """Describes every group: what it decides, and its options, the default first."""
+    rows = []
+    purposes = catalog.purposes(conf)
+    installed = {role.name: role.purpose for role in roles.installed_roles()}
+    purposes |= {group: installed.get(group, "") for group in candidates.groups(config_dir) if group not in purposes}
+    width = max(map(len, purposes), default=0)
+    indent = " " * (width + 4)
+    for group, purpose in purposes.items():
+        rows.append(f"  {group:{width}}  {purpose}".rstrip())
+        names = " ".join(marked_options(conf, group, config_dir))
+        rows.append(textwrap.fill(names, 110, initial_indent=indent, subsequent_indent=indent))
+    return "".join(f"{row}\n" for row in rows) + _legend(config_dir)
+
+
+def marked_options(conf: Path, group: str, config_dir: Path | None = None) -> list[str]:
+    """The options of a group, the default first with a star; a plus marks the user's own."""
+    user_options = catalog.options(config_dir, group) if config_dir else []
+    defaults = {role.name: role.default for role in roles.installed_roles()} | catalog.defaults(conf)
+    chosen = defaults.get(group)
+    names = sorted(candidates.options(group, config_dir), key=lambda name: (name != chosen, name))
+    return [f"{name}{'*' if name == chosen else ''}{'+' if name in user_options else ''}" for name in names]
+
+
+def describe_group(conf: Path, group: str, config_dir: Path | None = None) -> str:
+    """Describes every option of a group."""
+    _demand_known(group, "group", candidates.groups(config_dir))
+    names = {name.rstrip("*+"): name for name in sorted(marked_options(conf, group, config_dir))}
+    width = max(map(len, names.values()))
+    descriptions = {
+        name: catalog.description(candidates.source_folder(group, name, config_dir), group, name) for name in names
+    }
+    rows = (f"  {names[name]:{width}}  {description}".rstrip() for name, description in descriptions.items())
+    example = f"The keys of one: fedexp list {group} {next(iter(names))}\n"
+    return "".join(f"{row}\n" for row in rows) + _legend(config_dir) + f"\n{example}"
+
+
+def _legend(config_dir: Path | None) -> str:
+    return f"\n+ lies in {display_path(config_dir)}\n" if config_dir else ""
+
+
+def describe_option(conf: Path, group: str, option: str, config_dir: Path | None = None) -> str:
+    """Describes an option: what it does, and every key it sets, with its value and the file's comment on it."""
+    _demand_known(group, "group", candidates.groups(config_dir))
+    _demand_known(option, f"option of {group}", candidates.options(group, config_dir))
+    conf = candidates.source_folder(group, option, config_dir)
+    return f"{group}={option}: {catalog.description(conf, group, option)}\n" + _align(option_keys(conf, group, option))
+
+
+def option_keys(conf: Path, group: str, option: str) -> dict[str, str]:
+    """The words for what an option chooses and sets, each with the comment in its file; without Hydra's own keys."""
+    path = conf / group / f"{option}.yaml"
+    comments = catalog.comments(path)
+    prefix = "" if catalog.is_global(path) else f"{group}."
+    keys = catalog.dotted_values(catalog.load(path))
+    chosen = {f"{chosen_group}={name}": "" for chosen_group, name in catalog.choices(path).items()}
+    return chosen | {
+        f"{prefix}{key}={plain_text(value)}": comments.get(key, "")
+        for key, value in keys.items()
+        if "hydra." not in key
+    }
+
+
+def _demand_known(name: str, kind: str, names: list[str]) -> None:
+    if name not in names:
+        raise ConfigError(f"unknown {kind} {name}; {did_you_mean(name, names)}")
+
+
+def _align(rows: Mapping[str, str]) -> str:
+    """Words and their descriptions in two columns; very long words do not move the second column."""
+    width = min(max(map(len, rows), default=0), 44)
+    return "".join(f"  {word:{width}}  {description}".rstrip() + "\n" for word, description in rows.items())
+
+
+def run_help(conf: Path) -> str:
+    """The groups and keys that `fedexp run` understands."""
+    groups = catalog.groups(conf)
+    comments = catalog.comments(conf / "config.yaml")
+    keys = {key: value for key, value in catalog.keys(conf, {}).items() if key.partition(".")[0] not in groups}
+    rows = _align({f"{key}={plain_text(value)}": comments.get(key, "") for key, value in keys.items()})
+    return RUN.format(groups=describe_groups(conf), keys=rows)

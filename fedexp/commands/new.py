@@ -20,14 +20,8 @@ def build_parser() -> Parser:
     """Declares a group and a name."""
     parser = Parser("new GROUP NAME [--into DIR]", __doc__)
     parser.words("names", lambda arguments, _: () if arguments.names else groups())
-    parser.add_flag(
-        "where to write them (default: here)",
-        "--into",
-        type=folder_path,
-        default=Path(),
-        values=complete_folder,
-        metavar="DIR",
-    )
+    help_text = "where to write them (default: here)"
+    parser.add_flag(help_text, "--into", type=folder_path, default=Path(), values=complete_folder, metavar="DIR")
     return parser
 
 

@@ -3,9 +3,9 @@
 from argparse import Namespace
 from collections.abc import Sequence
 
-from fedexp.commands import listing
 from fedexp.commands.arguments import candidates
 from fedexp.commands.arguments.parsing import Parser
+from fedexp.commands.list import run_help
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 
@@ -14,9 +14,7 @@ TOPICS = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
 def build_parser() -> Parser:
     """Declares Hydra's own flags, less those for the authors of apps."""
-    parser = Parser(
-        "run [group=option ...] [key=value ...] [-m] [--cfg job]", __doc__, lambda: listing.run_help(conf_dir())
-    )
+    parser = Parser("run [group=option ...] [key=value ...] [-m] [--cfg job]", __doc__, lambda: run_help(conf_dir()))
     add_run_options(parser)
     parser.add_flag("show the composed config instead of running it", "-c", "--cfg", values=("job", "hydra", "all"))
     parser.add_flag("with --cfg: show values instead of ${interpolations}", "--resolve", action="store_true")

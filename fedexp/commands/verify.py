@@ -22,7 +22,7 @@ from pathlib import Path
 
 from fedexp.commands.arguments import candidates
 from fedexp.commands.arguments.parsing import Parser, integer_at_least, nonempty_text
-from fedexp.commands.arguments.trust_flags import add_trust_flag, trust_of
+from fedexp.commands.resume import add_trust_flag, trust_of
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted import refuse_special_files
@@ -37,12 +37,8 @@ def build_parser() -> Parser:
     """Declares a run folder, a sweep or a results.csv."""
     parser = Parser("verify DIR|results.csv [--rounds K] [--seed S] [--all]", __doc__)
     parser.words("places", lambda _, word: candidates.complete_run_folder(word))
-    parser.add_flag(
-        "how many rounds are replayed (those of a minute), or lines (3)",
-        "--rounds",
-        type=integer_at_least(1),
-        metavar="K",
-    )
+    help_text = "how many rounds are replayed (those of a minute), or lines (3)"
+    parser.add_flag(help_text, "--rounds", type=integer_at_least(1), metavar="K")
     parser.add_flag("draws them, as it did before (chance)", "--seed", type=integer_at_least(0), metavar="S")
     parser.add_flag("replay all rounds", "--all", action="store_true")
     parser.add_flag(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,9 @@ def options(conf: Path, group: str) -> list[str]:
 
 def description(conf: Path, group: str, option: str) -> str:
     """The first comment line of the option's file."""
-    with (conf / group / f"{option}.yaml").open(encoding="utf-8") as lines:
-        for line in lines:
-            text = line.strip()
-            if text.startswith("#") and "@package" not in text:
-                return text.lstrip("# ")
-            if text and not text.startswith("#"):
-                break
-    return ""
+    lines = map(str.strip, (conf / group / f"{option}.yaml").read_text(encoding="utf-8").splitlines())
+    head = takewhile(lambda line: not line or line.startswith("#"), lines)
+    return next((line.lstrip("# ") for line in head if line and "@package" not in line), "")
 
 
 def is_global(path: Path) -> bool:
@@ -37,10 +33,8 @@ def is_global(path: Path) -> bool:
 
 
 def defaults(conf: Path) -> dict[str, str]:
-    """The option that each group of the root config's defaults list starts with; `null` is left out."""
-    entries = (entry for entry in root(conf).get("defaults", []) if isinstance(entry, dict))
-    chosen = {name.removeprefix("optional "): option for entry in entries for name, option in entry.items()}
-    return {group: str(option) for group, option in chosen.items() if option is not None}
+    """The option that each group of the root config's defaults list starts with."""
+    return choices(conf / "config.yaml")
 
 
 def purposes(conf: Path) -> dict[str, str]:
@@ -53,9 +47,12 @@ def purposes(conf: Path) -> dict[str, str]:
 
 
 def choices(path: Path) -> dict[str, str]:
-    """The options of other groups that a bundle chooses."""
+    """The options of groups that the defaults list of a file chooses; `null` is left out."""
     entries = (entry for entry in load(path).get("defaults", []) if isinstance(entry, dict))
-    return {name.removeprefix("override /"): str(option) for entry in entries for name, option in entry.items()}
+    chosen = {
+        re.sub("^(optional |override /)", "", name): option for entry in entries for name, option in entry.items()
+    }
+    return {group: str(option) for group, option in chosen.items() if option is not None}
 
 
 def sweep(path: Path) -> dict[str, Any]:

@@ -19,13 +19,11 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp.config import launchers, log_settings, one_at_a_time, roles
+from fedexp.config import hydra_errors, launchers, one_at_a_time, roles
 from fedexp.config.compositions import PointComposer
-from fedexp.config.hydra_errors import COMPOSE_ERRORS, explain, refuse_missing_folders
 from fedexp.config.resolvers import register_resolvers
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import walk
-from fedexp.core.renamed_targets import migrate_config
 from fedexp.files.url_credentials import keep_in_environment, without_passwords
 
 
@@ -55,17 +53,17 @@ class Composer:
     ) -> DictConfig:
         """The config with Hydra's node; a second call returns the config composed first."""
         if self.composed is None:
-            with self.explain_errors(config_name, overrides), refuse_missing_folders():
+            with self.explain_errors(config_name, overrides), hydra_errors.refuse_missing_folders():
                 if run_mode == RunMode.RUN:
                     self.composed = compose(config_name, overrides, return_hydra_config=True)
                 else:
                     self.composed = self.config_loader.load_configuration(config_name, overrides, run_mode)
-                log_settings.refuse_invalid_verbosity(self.composed.hydra)
+                hydra_errors.refuse_invalid_verbosity(self.composed.hydra)
             if self.typed:
-                with suppress(*COMPOSE_ERRORS):  # what is wrong with the tracker is told where it is built
+                with suppress(*hydra_errors.COMPOSE_ERRORS):  # what is wrong with the tracker is told where it is built
                     keep_in_environment(OmegaConf.select(self.composed, "tracker.uri"))
         if with_log_configuration:
-            with log_settings.explain_logging_errors():
+            with hydra_errors.explain_logging_errors():
                 configure_log(self.composed.hydra.hydra_logging, self.composed.hydra.verbose)
         return self.composed
 
@@ -77,7 +75,7 @@ class Composer:
         config.hydra.mode = RunMode.RUN
         context = self._context(config)
         context.callbacks.on_run_start(config=config, config_name=config_name)
-        with log_settings.explain_logging_errors():
+        with hydra_errors.explain_logging_errors():
             job_result = run_job(task_function, config, "hydra.run.dir", None, context, with_log_configuration)
         context.callbacks.on_run_end(config=config, config_name=config_name, job_return=job_result)
         _ = job_result.return_value  # raises what ended the task
@@ -105,8 +103,8 @@ class Composer:
             yield
         except ConfigError:
             raise
-        except COMPOSE_ERRORS as error:
-            raise explain(error, overrides, lambda: self.known_keys(config_name, overrides)) from error
+        except hydra_errors.COMPOSE_ERRORS as error:
+            raise hydra_errors.explain(error, overrides, lambda: self.known_keys(config_name, overrides)) from error
 
     def known_keys(self, config_name: str | None, overrides: Sequence[str]) -> list[str]:
         """All keys and groups for the chosen options; Hydra's own keys only if an override names one."""
@@ -119,7 +117,7 @@ class Composer:
         ]
         try:
             config = self.config_loader.load_configuration(config_name, choices, RunMode.MULTIRUN)
-        except COMPOSE_ERRORS:  # a choice is what was wrong
+        except hydra_errors.COMPOSE_ERRORS:  # a choice is what was wrong
             config = self.config_loader.load_configuration(config_name, [], RunMode.MULTIRUN)
         container = cast(dict[str, Any], OmegaConf.to_container(config, resolve=False))
         if not any(override.key_or_group.startswith("hydra.") for override in parsed):
@@ -186,23 +184,22 @@ def _refuse_invalid_choices(composer: Composer, overrides: list[str]) -> None:
 
 
 def resolve_config(config: DictConfig) -> dict[str, Any]:
-    """The config without Hydra's node, interpolations resolved: what is run, and saved with the state.
+    """The config without Hydra's node, interpolations resolved, passwords of addresses out.
 
-    Parts have today's names. Passwords of addresses are out.
+    This is what is run, and saved with the state.
     """
     container = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-    return without_passwords(migrate_config(OmegaConf.to_container(container, resolve=True)))
+    return without_passwords(OmegaConf.to_container(container, resolve=True))
 
 
 def comparable_config(config: DictConfig) -> dict[str, Any]:
     """A config to look at before it is checked: resolved, or unresolved where it cannot be resolved."""
     try:
         return resolve_config(config)
-    except COMPOSE_ERRORS:
+    except hydra_errors.COMPOSE_ERRORS:
         return raw_config(config)
 
 
 def raw_config(config: DictConfig) -> dict[str, Any]:
-    """An unresolved config by its top-level keys, with today's names of parts."""
-    container = migrate_config(OmegaConf.to_container(config, resolve=False))
-    return {str(key): value for key, value in container.items()}
+    """An unresolved config as plain values."""
+    return cast(dict[str, Any], OmegaConf.to_container(config, resolve=False))

@@ -8,8 +8,10 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from traceback import walk_tb
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf import DictConfig, ListConfig
 from omegaconf.errors import InterpolationKeyError, InterpolationToMissingValueError, OmegaConfBaseException
 from yaml import YAMLError
 
@@ -24,14 +26,13 @@ COMPOSE_ERRORS = (
     ValueError,
     RecursionError,
 )  # the last: a circle of keys
+LOGGING_ERRORS = (AssertionError, AttributeError, ImportError, KeyError, OSError, TypeError, ValueError)
 
 ListKeys = Callable[[], Sequence[str]]
 
 
 def explain(error: Exception, overrides: Sequence[str], list_keys: ListKeys) -> ConfigError:
     """The ConfigError for Hydra's `error`; `list_keys` returns every key and group, and is called only if needed."""
-    if isinstance(error, ConfigError):
-        return error
     if isinstance(error, OverrideParseException):
         return ConfigError(explain_unreadable(error.override))
     if isinstance(error, MissingConfigException):
@@ -58,6 +59,30 @@ def refuse_missing_folders() -> Iterator[None]:
                 f"hydra.searchpath must name folders or packages that are there, got {path}; write file:///FOLDER, "
                 "pkg://PACKAGE or --config-dir FOLDER"
             ) from warning
+
+
+def refuse_invalid_verbosity(hydra: DictConfig) -> None:
+    """Refuses what `hydra.verbose` cannot be; Hydra would end with a bare assertion."""
+    verbose = hydra.verbose
+    names = list(verbose) if isinstance(verbose, ListConfig) else [verbose]
+    if not (isinstance(verbose, bool) or (names and all(isinstance(name, str) for name in names))):
+        raise ConfigError(
+            f"hydra.verbose must be true, false, the name of a logger or a list of such names, got {verbose}"
+        )
+
+
+@contextmanager
+def explain_logging_errors() -> Iterator[None]:
+    """Turns an error in setting up logging into a ConfigError of one line; other errors pass."""
+    try:
+        yield
+    except LOGGING_ERRORS as error:
+        if all(frame.f_code.co_name != "configure_log" for frame, _ in walk_tb(error.__traceback__)):
+            raise
+        why = first_line(error.__cause__ or error)
+        raise ConfigError(
+            f"logging cannot be set up as hydra.hydra_logging and hydra.job_logging say: {why}; leave them as they are"
+        ) from error
 
 
 def explain_unreadable(override: str) -> str:
@@ -114,11 +139,6 @@ def _explain_value(error: OmegaConfBaseException, list_keys: ListKeys) -> str:
     return f"{key}: {message}" if key else message
 
 
-def _find_override(key: str, overrides: Sequence[str]) -> str:
-    """The override that set this key."""
-    return next((text for text in overrides if text.lstrip("+~").partition("=")[0] == key), key)
-
-
 def _no_key(key: str, _: Sequence[str], list_keys: ListKeys) -> str:
     return explain_unknown_key(key.partition("=")[0], list_keys())
 
@@ -134,7 +154,8 @@ def _sweep(override: str, _: Sequence[str], __: ListKeys) -> str:
 
 
 def _exists(key: str, overrides: Sequence[str], _: ListKeys) -> str:
-    return f"{key} exists already; write {_find_override(key, overrides).lstrip('+')} without +"
+    override = next((text for text in overrides if text.lstrip("+~").partition("=")[0] == key), key)
+    return f"{key} exists already; write {override.lstrip('+')} without +"
 
 
 def _choose(group: str, _: Sequence[str], __: ListKeys) -> str:

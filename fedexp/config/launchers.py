@@ -6,8 +6,6 @@ one counts, beside a file both would.
 
 from typing import Any
 
-from hydra.core.config_store import ConfigStore
-
 BASIC = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"  # what Hydra's own config names
 _SUBMITIT = {"timeout_min": 60, "cpus_per_task": 1, "gpus_per_node": 0, "parameters": None}
 LAUNCHERS: dict[str, dict[str, Any]] = {
@@ -29,7 +27,12 @@ LAUNCHERS: dict[str, dict[str, Any]] = {
 }
 
 
+HYDRA_OPTIONS = {"hydra/launcher": ("basic", *LAUNCHERS), "hydra/sweeper": ("basic", "one_at_a_time")}
+
+
 def register() -> None:
     """Makes the launchers known by their names, once Hydra has looked for its plugins."""
+    from hydra.core.config_store import ConfigStore  # completing a word need not wait for it
+
     for name, node in LAUNCHERS.items():
         ConfigStore.instance().store(group="hydra/launcher", name=name, node=node, provider="fedexp")

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -53,15 +53,10 @@ def local_values() -> dict[str, Any]:
 
 def with_environment(config: DictConfig) -> DictConfig:
     """A config in which references to environment variables are replaced by values, except for MLflow's."""
-    container = OmegaConf.to_container(config, resolve=False)
-    assert isinstance(container, dict)
-    asking = [
-        key
-        for key, text in flatten_keys(container).items()
-        if "oc.env" in str(text) and ADDRESS_VARIABLE not in str(text)
-    ]
-    for key in asking:
-        OmegaConf.update(config, key, OmegaConf.select(config, key))
+    container = cast(dict[str, Any], OmegaConf.to_container(config, resolve=False))
+    for key, text in flatten_keys(container).items():
+        if "oc.env" in str(text) and ADDRESS_VARIABLE not in str(text):
+            OmegaConf.update(config, key, OmegaConf.select(config, key))
     return config
 
 

@@ -18,7 +18,6 @@ from fedexp.config.resolvers import local_values, with_environment
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import flatten_keys
-from fedexp.core.renamed_targets import migrate_config
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.untrusted_json import read_json
 from fedexp.files.untrusted_yaml import read_yaml_list
@@ -116,7 +115,7 @@ def _for_this_machine(saved: SavedConfig) -> dict[str, Any]:
 
 
 def read(folder: Path) -> SavedConfig:
-    """What `config.json` of a run folder says; classes have today's names.
+    """What `config.json` of a run folder says.
 
     Raises:
         ConfigError: there is none, or it cannot be read.
@@ -135,7 +134,7 @@ def read(folder: Path) -> SavedConfig:
         if not valid:
             where, value = display_path(folder / NAME), repr(content.get(name))[:60]
             raise ConfigError(f"{where} must have {name} as a run saves them, got {value}; restore it")
-    return SavedConfig(migrate_config(config), references, choices, overrides)  # type: ignore[arg-type]
+    return SavedConfig(config, references, choices, overrides)  # type: ignore[arg-type]
 
 
 def _with_references(node: dict[str, Any], references: dict[str, Any], prefix: str = "") -> dict[str, Any]:

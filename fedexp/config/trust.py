@@ -20,7 +20,6 @@ from typing import Any
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError
 from fedexp.core.importing import FACTORY
-from fedexp.core.renamed_targets import current_target
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.locks import file_lock
 from fedexp.files.url_credentials import is_in_environment
@@ -112,18 +111,13 @@ def _add_locations(locations: TrustedLocations) -> None:
     with suppress(OSError):
         _trust_file().parent.mkdir(parents=True, exist_ok=True)
         with file_lock(_trust_file().with_name(f".{NAME}.lock"), PATIENCE_S):
-            merged_locations = {
-                name: existing
-                for name, trusted_locations in _load_trusted().items()
-                if (existing := _existing_paths(name, trusted_locations))
-            }
+            merged_locations: TrustedLocations = {}
+            for name, paths in _load_trusted().items():
+                merged_locations[name] = [path for path in paths if name == ADDRESSES or Path(path).exists()]
             for name, where in locations.items():
                 merged_locations[name] = list(dict.fromkeys([*merged_locations.get(name, []), *where]))
+            merged_locations = {name: paths for name, paths in merged_locations.items() if paths}
             write_atomically(_trust_file(), json.dumps(merged_locations, indent=2).encode())
-
-
-def _existing_paths(name: str, noted: list[str]) -> list[str]:
-    return noted if name == ADDRESSES else [where for where in noted if Path(where).exists()]
 
 
 def _is_trusted_at(trusted_locations: TrustedLocations, package: str, where: list[str]) -> bool:
@@ -135,7 +129,7 @@ def foreign_targets(node: Any) -> Iterator[str]:
     """Every `_target_` of a nested config that is not fedexp's."""
     for inner in _nodes(node):
         target = inner.get("_target_")
-        if isinstance(target, str) and _package(current_target(target)) != OURS:
+        if isinstance(target, str) and _package(target) != OURS:
             yield target
 
 

@@ -37,10 +37,8 @@ class ClientRows:
         if len(matching) == 0 or self.rows.shape[1] == 0:
             return start
         result, device = start.clone(), self.rows.device
-        rows, stored_rows = (
-            torch.from_numpy(matching).to(device),
-            self.rows[torch.from_numpy(positions[matching]).to(device)],
-        )
+        rows = torch.from_numpy(matching).to(device)
+        stored_rows = self.rows[torch.from_numpy(positions[matching]).to(device)]
         if isinstance(columns, slice):
             result[rows, columns] = stored_rows
         else:

@@ -8,13 +8,13 @@ import math
 import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 from fedexp.core.errors import ConfigError, did_you_mean, missing_package_hint
 from fedexp.core.importing import import_object
-from fedexp.core.renamed_targets import current_target
 
 MAX_INTEGER = 10**9  # bound of whole numbers that have none of their own; no count of an experiment is larger
 
@@ -97,10 +97,8 @@ def _check_bounds(bounds: Sequence[Range], value: Any) -> Any:
 
 def _first_that_fits(kinds: tuple[Any, ...], value: Any) -> Any:
     for kind in kinds:
-        try:
+        with suppress(TypeError):
             return convert(kind, value)
-        except TypeError:
-            continue
     raise TypeError
 
 
@@ -149,9 +147,8 @@ def _ranges(kind: Any) -> Iterator[Range]:
 class Part:
     """Base of everything that is configured: its subclasses are frozen, keyword-only dataclasses by themselves."""
 
-    needs_all_rows = (
-        True  # whether methods that it adds to its contract's, and that see uploads, may compare their rows
-    )
+    # whether methods that it adds to its contract's, and that see uploads, may compare their rows
+    needs_all_rows = True
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
@@ -199,11 +196,10 @@ def describe_choice(role: str, part: Part) -> str:
 
 
 def find_class(target: Any, key: str) -> type[Part]:
-    """The part class that `_target_` names, ours (also by a former name) or a user's; everything else is refused."""
+    """The part class that `_target_` names, ours or a user's; everything else is refused."""
     where = f"{key}._target_" if key else "_target_"
     if not (isinstance(target, str) and re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", target)):
         raise ConfigError(f"{where} must name a part as module.Class, got {target!r}")
-    target = current_target(target)
     part_class = import_object(target, where)
     if not (isinstance(part_class, type) and issubclass(part_class, Part) and part_class is not Part):
         raise ConfigError(f"{where} must name a part, but {target} is not one")

@@ -1,8 +1,9 @@
-"""Refuses links, pipes and devices in a folder that somebody else may have made: they could lead elsewhere."""
+"""Refuses files that somebody else may have made: links, pipes and devices, which could lead elsewhere; zip bombs."""
 
 import errno
 import os
 import stat
+import zipfile
 from pathlib import Path
 
 from fedexp.core.errors import ConfigError
@@ -45,12 +46,16 @@ def _refuse_special(path: Path, *, writing: bool) -> None:
         status = path.lstat()
     except FileNotFoundError:  # another process has just removed it
         return
-    mode = status.st_mode
+    name, mode = path.name, status.st_mode
     if writing and stat.S_ISREG(mode) and status.st_nlink > 1:
         raise ConfigError(
             f"{display_path(path)} must be a file of its own, but it has another name elsewhere; copy the folder"
         )
-    if not _fits_its_name(path.name, mode) and not _is_optuna_lock(path.name, mode):
+    if stat.S_ISLNK(mode) and name.startswith("study.journal.lock"):
+        return  # by this link Optuna locks its journal; it is never followed
+    suits_folder = stat.S_ISDIR(mode) and not name.endswith(ENDINGS)
+    suits_file = stat.S_ISREG(mode) and name not in FOLDERS
+    if not (suits_folder or suits_file):
         raise _special_file_error(path, mode)
 
 
@@ -87,15 +92,16 @@ def read_regular(path: Path, largest: int) -> bytes:
         return file.read()
 
 
-def _fits_its_name(name: str, mode: int) -> bool:
-    if stat.S_ISDIR(mode):
-        return not name.endswith(ENDINGS)
-    return stat.S_ISREG(mode) and name not in FOLDERS
+def is_stored(path: Path) -> bool:
+    """Whether a zip archive is as large as all that is in it, as `torch.save` writes it; reads no entry.
 
+    A compressed one of 2 MB may unpack to 2 GB.
 
-def _is_optuna_lock(name: str, mode: int) -> bool:
-    """Whether this is the link by which Optuna locks its journal; it is never followed."""
-    return stat.S_ISLNK(mode) and name.startswith("study.journal.lock")
+    Raises:
+        OSError, zipfile.BadZipFile: it cannot be read as an archive.
+    """
+    with zipfile.ZipFile(path) as archive:
+        return sum(entry.file_size for entry in archive.infolist()) <= path.stat().st_size
 
 
 def _special_file_error(path: Path, mode: int) -> ConfigError:

@@ -26,9 +26,9 @@ def read_json(path: Path) -> dict[str, Any] | None:
         json.dumps(content, ensure_ascii=False).encode()  # fails on half a surrogate pair, which nobody could print
     except FileNotFoundError:
         return None
+    except ConfigError:
+        raise
     except (ValueError, RecursionError) as error:
-        if isinstance(error, ConfigError):
-            raise
         raise ConfigError(f"{display_path(path)} cannot be read as JSON: {error}; is it damaged?") from error
     if not isinstance(content, dict):
         raise ConfigError(f"{display_path(path)} must hold a mapping, got {repr(content)[:60]}; is it damaged?")

@@ -5,7 +5,7 @@ more than its size, or not end at all, so it is refused before it is built.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -15,6 +15,7 @@ from fedexp.files.untrusted import read_regular
 from fedexp.files.untrusted_json import MAX_BYTES, MAX_DEPTH
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+K = TypeVar("K", dict, list)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -23,33 +24,31 @@ def read_yaml(path: Path) -> dict[str, Any]:
     Raises:
         ConfigError: it is not a regular file, or holds anything but a plain mapping.
     """
-    content = _read(path)
-    if content is not None and not isinstance(content, dict):
-        raise ConfigError(f"{display_path(path)} must hold keys and values, got {_type_name(content)}; restore it")
-    return content or {}
+    return _read(path, dict, "keys and values")
 
 
 def read_yaml_list(path: Path) -> list[Any]:
     """The list in a YAML file; empty if the file is absent or empty."""
-    content = _read(path)
-    if content is not None and not isinstance(content, list):
-        raise ConfigError(f"{display_path(path)} must hold a list, got {_type_name(content)}; restore it")
-    return content or []
+    return _read(path, list, "a list")
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path, kind: type[K], wanted: str) -> K:
     try:
         text = read_regular(path, MAX_BYTES).decode()
         _refuse_anchors_and_tags(text, path)
-        return yaml.load(text, Loader=_LOADER)
+        content = yaml.load(text, Loader=_LOADER)
     except FileNotFoundError:
-        return None
+        return kind()
+    except ConfigError:
+        raise
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        if isinstance(error, ConfigError):
-            raise
         raise ConfigError(
             f"{display_path(path)} cannot be read as YAML: {' '.join(str(error).split())}; restore it"
         ) from error
+    if content is not None and not isinstance(content, kind):
+        name = {list: "a list", str: "a text"}.get(type(content), f"a {type(content).__name__}")
+        raise ConfigError(f"{display_path(path)} must hold {wanted}, got {name}; restore it")
+    return content or kind()
 
 
 def _refuse_anchors_and_tags(text: str, path: Path) -> None:
@@ -62,7 +61,3 @@ def _refuse_anchors_and_tags(text: str, path: Path) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             raise ConfigError(f"{display_path(path)} must be at most {MAX_DEPTH} levels deep; restore it")
-
-
-def _type_name(value: Any) -> str:
-    return {list: "a list", str: "a text"}.get(type(value), f"a {type(value).__name__}")

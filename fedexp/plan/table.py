@@ -7,7 +7,7 @@ from typing import Any
 
 from fedexp.plan.plan import Forecast
 from fedexp.plan.request import PlanRequest
-from fedexp.process.durations import format_duration
+from fedexp.process.terminal import format_duration
 
 
 def table(plan: Forecast, request: PlanRequest) -> str:

@@ -1,46 +1,25 @@
 """Measures seconds of work on a device: a GPU queues work and does it later."""
 
 import time
-from typing import Protocol
 
 import torch
 
 
-class Timestamp(Protocol):
-    """A point in time in the work of a device."""
+class Timestamp:
+    """A point in the work of a device: of the host now, of a GPU in its current stream, for which nobody waits."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.time = time.perf_counter()
+        self.event = torch.cuda.Event(enable_timing=True) if device.type == "cuda" else None
+        if self.event is not None:
+            self.event.record()
 
     def seconds_until(self, later: "Timestamp") -> float:
         """Seconds from this point to a later one of the same device; waits until the device has reached it."""
-        ...
-
-
-class HostTimestamp:
-    """A point in time in the work of the host, which runs synchronously."""
-
-    def __init__(self) -> None:
-        self.time = time.perf_counter()
-
-    def seconds_until(self, later: Timestamp) -> float:
-        assert isinstance(later, HostTimestamp)
-        return later.time - self.time
-
-
-class CudaTimestamp:
-    """A point in the work queued on the current CUDA stream; recording it does not wait."""
-
-    def __init__(self) -> None:
-        self.event = torch.cuda.Event(enable_timing=True)
-        self.event.record()
-
-    def seconds_until(self, later: Timestamp) -> float:
-        assert isinstance(later, CudaTimestamp)
+        if self.event is None or later.event is None:
+            return later.time - self.time
         later.event.synchronize()
         return self.event.elapsed_time(later.event) / 1000
-
-
-def record_timestamp(device: torch.device) -> Timestamp:
-    """Records the present point in the work of a device; for a GPU, in that of its current stream."""
-    return CudaTimestamp() if device.type == "cuda" else HostTimestamp()
 
 
 def synchronized_time(device: torch.device) -> float:
@@ -54,12 +33,12 @@ class Stopwatch:
     """Seconds of each stage of a round on a device."""
 
     def __init__(self, device: torch.device) -> None:
-        self.device, self.start = device, record_timestamp(device)
+        self.device, self.start = device, Timestamp(device)
         self.ends: list[tuple[str, Timestamp]] = []
 
     def lap(self, stage: str) -> None:
         """Assigns the time since the last lap to a stage."""
-        self.ends.append((stage, record_timestamp(self.device)))
+        self.ends.append((stage, Timestamp(self.device)))
 
     @property
     def laps(self) -> dict[str, float]:

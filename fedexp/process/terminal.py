@@ -1,4 +1,4 @@
-"""What is written on a terminal: the width of tables, whether bars can be drawn, escaped control characters."""
+"""What is written on a terminal: the width of tables, whether bars can be drawn, durations, escaped controls."""
 
 import os
 import shutil
@@ -25,3 +25,13 @@ def has_size(stream: TextIO) -> bool:
         return min(os.get_terminal_size(stream.fileno())) > 0
     except (OSError, ValueError):  # not a terminal
         return True
+
+
+def format_duration(seconds: float) -> str:
+    """A duration in the unit that suits it."""
+    if seconds < 1:
+        return f"{seconds * 1e3:.0f} ms"
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from fedexp.core.values import Weights
-from fedexp.process.device_clock import Timestamp, record_timestamp
+from fedexp.process.device_clock import Timestamp
 from fedexp.scoring.metrics import MetricSet
 from fedexp.scoring.scorer import Scorer, Scores
 from fedexp.training.client.examples import Examples
@@ -53,10 +53,10 @@ class SideStreamScorer:
         device = weights.flat.device
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):
-            begin = record_timestamp(device)
+            begin = Timestamp(device)
             chunks = [
                 self.scorer.compute_sums(weights, examples, metric_set, part) for part in self.scorer.parts(examples)
             ]
             sums = torch.stack(chunks).sum(dim=0).to("cpu", non_blocking=True)
-            end = record_timestamp(device)
+            end = Timestamp(device)
         return PendingScore(weights, sums, begin, end, metric_set)

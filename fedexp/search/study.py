@@ -109,8 +109,6 @@ class MethodTrials:
 def folder_name(method: tuple[str, ...]) -> str:
     """The folder name of a method; a long one is cut, with a digest to keep it unique."""
     text = ",".join(method).replace("/", ".") or "all"
-    return (
-        text
-        if len(text) <= _MAX_NAME
-        else f"{text[:_MAX_NAME]}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"
-    )
+    if len(text) <= _MAX_NAME:
+        return text
+    return f"{text[:_MAX_NAME]}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"

@@ -15,7 +15,6 @@ from fedexp.config.location import conf_dir
 from fedexp.config.resolvers import with_environment, words_with_environment
 from fedexp.config.trust import NO_TRUST, Trust, remember_modules
 from fedexp.core.errors import ConfigError
-from fedexp.core.renamed_targets import migrate_config
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.open_folders import open_folder
 from fedexp.files.untrusted_yaml import read_yaml
@@ -25,7 +24,7 @@ from fedexp.process.torchrun import under_torchrun
 from fedexp.run import folders
 from fedexp.sweep import saved_overrides
 from fedexp.sweep.executor import Sweep, build_launcher, failure_message
-from fedexp.sweep.launchers.basic import Basic
+from fedexp.sweep.launchers.contract import Basic
 from fedexp.sweep.points import check_points, compose
 from fedexp.sweep.points import expand_points as expand_points
 
@@ -104,7 +103,7 @@ def _recompose(request: Request, saved: dict[str, Any], folder: Path, trust: Tru
         trust.refuse_untrusted({**named_config, "hydra": None}, folder)
     with composer.explain_errors(request.config_name, request.overrides):
         composed = without_passwords(raw_config(_with_environment(config)))
-    if changed := changed_keys(migrate_config(saved), composed):
+    if changed := changed_keys(saved, composed):
         raise ConfigError(
             f"{display_path(folder)} was begun with other configs: {changed}; restore these keys or start a new sweep"
         )

@@ -17,12 +17,11 @@ from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import build
 from fedexp.files.atomic import display_path, shell_path
-from fedexp.process.durations import format_duration
 from fedexp.process.exits import USAGE_ERROR
+from fedexp.process.terminal import format_duration
 from fedexp.run import addresses, folders
 from fedexp.run.change_tracker import write_tracker
-from fedexp.sweep.launchers.basic import Basic
-from fedexp.sweep.launchers.contract import Launcher, PointEnd
+from fedexp.sweep.launchers.contract import Basic, Launcher, PointEnd
 from fedexp.sweep.points import Point, compose_point, resolve_point
 from fedexp.sweep.run_point import TRACEBACK, run_points
 

@@ -13,14 +13,13 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
-from fedexp.config.launchers import LAUNCHERS
+from fedexp.config.launchers import HYDRA_OPTIONS
 from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.nested import lookup
 from fedexp.files.atomic import display_path
 from fedexp.files.url_credentials import ADDRESS_VARIABLE
 
 NUMBERS = ("jobs", "runs", "parallel", "timeout_min", "cpus_per_task", "gpus_per_node", "cpus", "gpus")
-CHOICES = {"hydra/sweeper": ("basic", "one_at_a_time"), "hydra/launcher": ("basic", *LAUNCHERS)}
 MOST_COPIES = 10**6  # of a value that words repeat, each those of another: `b=${a}${a}`, `c=${b}${b}`, ...
 _OPTION = re.compile(r"[\w-]+(/[\w-]+)*")
 _RESOLVERS = "data_root|usable_cores|likely_malicious|oc.select|now|hydra"
@@ -93,8 +92,8 @@ def _is_accepted(word: Override, path: Path) -> bool:
     key, value = _key(word), None if word.is_delete() else word.value()
     if key.startswith(("hydra.sweep.", "hydra.sweeper.", "hydra.launcher.")):
         _demand_plain_references(word, path)
-    if key in CHOICES:
-        return _demand(value in CHOICES[key], word, f"one of {', '.join(CHOICES[key])}", path)
+    if key in HYDRA_OPTIONS:
+        return _demand(value in HYDRA_OPTIONS[key], word, f"one of {', '.join(HYDRA_OPTIONS[key])}", path)
     if key == "hydra.sweep.subdir":
         inside = isinstance(value, str) and ".." not in Path(value).parts and not Path(value).is_absolute()
         return _demand(inside, word, "a path below the sweep's folder", path)

@@ -12,7 +12,6 @@ from fedexp.config.location import conf_dir
 from fedexp.config.option_names import option_names
 from fedexp.config.saved_config import SavedConfig
 from fedexp.core.nested import flatten_keys, lookup
-from fedexp.core.renamed_targets import migrate_config
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted_yaml import read_yaml, read_yaml_list
 from fedexp.run.state import checkpoint
@@ -50,7 +49,7 @@ def _yaml_complaints(folder: Path, saved: SavedConfig) -> Iterator[str]:
     choices = lookup(read_yaml(paths["hydra"]), "hydra.runtime.choices")
     for name, in_json, in_yaml in (
         ("hydra", saved.choices, choices if isinstance(choices, Mapping) else {}),
-        ("config", flatten_keys(saved.raw_config), flatten_keys(migrate_config(read_yaml(paths["config"])))),
+        ("config", flatten_keys(saved.raw_config), flatten_keys(read_yaml(paths["config"]))),
     ):
         for key in dict.fromkeys([*in_json, *in_yaml]):
             value, other_value = in_yaml.get(key), in_json.get(key)

@@ -8,7 +8,7 @@ from command_line import complaint
 from processes import typed
 
 from fedexp import cli
-from fedexp.commands.arguments.tab_completion import complete
+from fedexp.commands.completion import complete
 
 A, B = [0.91, 0.92, 0.93, 0.94, 0.95, 0.96], [0.90, 0.90, 0.90, 0.90, 0.90, 0.89]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fedexp import cli
-from fedexp.commands.arguments.tab_completion import complete
+from fedexp.commands.completion import complete
 
 
 @pytest.fixture(autouse=True)

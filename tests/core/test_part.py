@@ -113,7 +113,13 @@ def test_a_target_that_is_no_dotted_name(target: object):
         spec.find_class(target, "model")
 
 
-@pytest.mark.parametrize("target", ["fedexp.spec.Part", "fedexp.core.part.Part", "os.system", "json.JSONDecoder"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("fedexp.spec.Part", "fedexp.core.part.Part", "os.system", "json.JSONDecoder"),
+        *("fedexp.parts.selector.nowhere.Nowhere", "fedexp.parts.selector.random.Nowhere"),
+    ],
+)
 def test_a_target_that_is_no_part(target: str):
     with pytest.raises(ConfigError, match=r"^model._target_ must name a part, but "):
         spec.find_class(target, "model")

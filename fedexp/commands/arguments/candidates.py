@@ -7,15 +7,12 @@ from pathlib import Path
 
 from fedexp.commands.arguments.parsing import complete_folder
 from fedexp.config import catalog, roles
+from fedexp.config.launchers import HYDRA_OPTIONS
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
 from fedexp.run.folders import OUTPUTS
 
-HYDRA_OPTIONS = {  # no YAML files of ours: a plugin of Hydra's may bring options of the same names
-    "hydra/launcher": ["basic", "joblib", "ray", "submitit_local", "submitit_slurm"],
-    "hydra/sweeper": ["basic", "one_at_a_time"],
-}
 RUN_PATTERNS = ("*/*/config.json", "multirun/*/*/*/config.json", "multirun/*/*/multirun.yaml", "search/*/*/search.yaml")
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from fedexp.files.stored_zip import is_stored
+from fedexp.files.untrusted import is_stored
 from fedexp.parts import BatchNorm, ConfigError, Facts, did_you_mean, first_line
 
 STEMS = (("conv1", "maxpool"), ("features.conv0", "features.pool0"))  # of ResNets and DenseNets: convolution and pool

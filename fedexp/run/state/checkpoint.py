@@ -18,10 +18,9 @@ import torch
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import flatten_keys
-from fedexp.core.renamed_targets import migrate_config
 from fedexp.core.values import Layout, State, Weights
 from fedexp.files.atomic import atomic_path, display_path
-from fedexp.files.stored_zip import is_stored
+from fedexp.files.untrusted import is_stored
 from fedexp.run.state.state_parts import is_complete_state
 
 log = logging.getLogger(__name__)
@@ -152,7 +151,7 @@ def _read(path: Path) -> dict[str, Any] | None:
             f"{path} has format {content['format']}, but this version reads {FORMAT}; resume with the fedexp that "
             "wrote it"
         )
-    return {**content, "config": migrate_config(content["config"])} if is_complete_state(content) else None
+    return content if is_complete_state(content) else None
 
 
 def _is_intact(path: Path) -> bool:

@@ -1,11 +1,11 @@
-"""The contract of launchers: they execute points, given by folders, and yield how each ended."""
+"""The contract of launchers: they execute points, given by folders, and yield how each ended. Basic is the default."""
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Part
@@ -24,12 +24,7 @@ class PointEnd:
     seconds: float = 0.0
 
 
-class RunPoint(Protocol):
-    """A function that runs the point of a folder to its end."""
-
-    def __call__(self, folder: Path) -> PointEnd: ...
-
-
+RunPoint = Callable[[Path], PointEnd]  # runs the point of a folder to its end
 Ends = Generator[PointEnd, None, None]
 
 
@@ -47,6 +42,16 @@ class Launcher(Part):
         `todo` prepares a point's folder when it is asked for the next one. `run_point` can be sent to another process.
         """
         raise NotImplementedError
+
+
+class Basic(Launcher):
+    """Runs one point after another in this process, as Hydra's own launcher does, but goes on after one that fails."""
+
+    aloud: ClassVar[bool] = True
+
+    def launch(self, todo: Iterator[Path], run_point: RunPoint) -> Ends:
+        for folder in todo:
+            yield run_point(folder)
 
 
 def after_death(running: Sequence[Path], deaths: Counter[Path]) -> tuple[list[Path], list[PointEnd]]:

@@ -8,8 +8,8 @@ from command_line import complaint, python
 
 from fedexp import cli
 from fedexp.commands.arguments.parsing import COMMANDS, Parser, parser_of
-from fedexp.commands.arguments.tab_completion import complete
 from fedexp.commands.compare import UNEQUAL
+from fedexp.commands.completion import complete
 from fedexp.compare import equality
 
 HEAVY = ("torch", "hydra", "omegaconf", "numpy", "pandas", "matplotlib")

@@ -9,9 +9,9 @@ import pytest
 from command_line import complaint
 
 from fedexp import cli
-from fedexp.commands.arguments.candidates import HYDRA_OPTIONS
 from fedexp.commands.arguments.parsing import COMMANDS, parser_of
-from fedexp.commands.arguments.tab_completion import SCRIPTS, complete
+from fedexp.commands.completion import SCRIPTS, complete
+from fedexp.config.launchers import HYDRA_OPTIONS
 
 HEAVY = ("torch", "hydra", "omegaconf", "numpy")
 

@@ -7,7 +7,7 @@ import pytest
 from command_line import complaint
 
 from fedexp import cli
-from fedexp.config import log_settings
+from fedexp.config.hydra_errors import explain_logging_errors
 
 WORDS = ("experiment=smoke", "engine=loop", "engine.workers=1", "pictures=false")
 
@@ -46,5 +46,5 @@ def test_what_logging_says_is_told(word: str, why: str, capsys: pytest.CaptureFi
 
 
 def test_other_errors_stay_what_they_are():
-    with pytest.raises(ValueError, match="mine"), log_settings.explain_logging_errors():
+    with pytest.raises(ValueError, match="mine"), explain_logging_errors():
         raise ValueError("mine")
