@@ -19,6 +19,7 @@ from fedexp import cli
 from fedexp.config.compose import Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
+from fedexp.report.read import runs
 from fedexp.run import folders
 from fedexp.run.isolation import isolate_process
 
@@ -150,8 +151,14 @@ YAMLS = {
 def test_what_lies_there_for_people_is_compared_alone(file: str, name: str, run: Path, capsys):
     write_raw(run / ".hydra" / f"{file}.yaml", YAMLS[name])
     assert f"{file}.yaml" in refusal(capsys, "verify", "run")
-    assert cli.main(["report", "run"]) == 0
+    assert runs.read(run) is not None  # as `fedexp report` does
     assert not Path("made").exists()
+
+
+def test_a_report_is_made_beside_them(run: Path):
+    for file in ("config", "hydra", "overrides"):
+        write_raw(run / ".hydra" / f"{file}.yaml", BOMB)
+    assert cli.main(["report", "run"]) == 0
 
 
 @pytest.mark.parametrize("file", ["config", "hydra"])
