@@ -9,6 +9,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ os.fsync = lambda fd: None  # no test cuts the power
 with redirect_stderr(sys.__stderr__):  # dp-accounting's logging closes what was sys.stderr at its import
     import absl.logging  # noqa: F401
 
+NARROW_SHAPES = {name: cache(getattr(chain, name).__wrapped__) for name in ("layer_shapes", "fits_images")}
 LONGEST = (
     *("test_pretend.py", "test_killed_sweeps.py", "test_readme.py", "test_mlflow.py", "test_two_hosts.py"),
     *("test_search.py", "test_every_option.py", "test_forgeries.py", "test_browser.py", "test_plan.py", "test_api.py"),
@@ -105,6 +107,8 @@ def _narrow(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
     monkeypatch.setattr("fedexp.parts.model.complex_cnn.WIDTHS", (8, 8, 8, 8, 16, 16))
     monkeypatch.setitem(chain.LAYER_FACTORIES, "conv", narrow_convolution)
     monkeypatch.setattr(chain, "IMAGE_LAYERS", (*chain.IMAGE_LAYERS, narrow_convolution))
+    for name, narrow in NARROW_SHAPES.items():
+        monkeypatch.setattr(chain, name, narrow)
     if "resnet18_gn" in request.node.name:
         monkeypatch.setitem(import_module("torchvision.models._api").BUILTIN_MODELS, "resnet18", narrow_resnet18())
 

@@ -86,55 +86,61 @@ class Chain(InitialisedModel):
     def refuse(self, facts: Facts) -> None:
         refuse_text(facts, self.option)
         try:
-            self.shapes(facts)
+            layer_shapes(self.layers, facts.shape)
         except ConfigError:
             for side in range(1, LARGEST_SIDE + 1):
-                if self._takes(facts.shape[0], side):
+                if fits_images(self.layers, facts.shape[0], side):
                     image_shape(facts, self.option, side)
             raise
 
     def network(self, facts: Facts) -> nn.Sequential:
-        shapes = zip(self.layers, self.shapes(facts), strict=True)
-        return nn.Sequential(*(self._layer(text, shape, facts) for text, shape in shapes))
+        shapes = zip(self.layers, layer_shapes(self.layers, facts.shape), strict=True)
+        return nn.Sequential(*(make_layer(text, shape, facts.classes) for text, shape in shapes))
 
-    def shapes(self, facts: Facts) -> list[tuple[int, ...]]:
-        """The input shape of every layer for one example, found on the meta device without computing anything.
 
-        Raises:
-            ConfigError: a layer cannot take what the one before it makes; names both.
-        """
-        shapes, x = [], torch.empty((2, *facts.shape), device="meta")
-        for number, text in enumerate(self.layers, start=1):
-            shapes.append(tuple(x.shape[1:]))
-            try:
-                with torch.device("meta"):
-                    x = self._layer(text, shapes[-1], facts).eval()(x)
-            except (RuntimeError, ValueError) as error:
-                raise ConfigError(
-                    f"model.layers: {text} (layer {number} of {len(self.layers)}) cannot take values of shape "
-                    f"{list(shapes[-1])}: {first_line(error)}; change it or the layers before it"
-                ) from error
-        return shapes
+@cache
+def layer_shapes(layers: tuple[str, ...], shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The input shape of every layer for one example, found on the meta device without computing anything.
 
-    def _layer(self, text: str, shape: tuple[int, ...], facts: Facts) -> nn.Module:
-        name, arguments = parse_layer(text)
-        if name in WITHOUT_ARGUMENTS:
-            return WITHOUT_ARGUMENTS[name]()
-        factory = LAYER_FACTORIES[name]
-        if factory in IMAGE_LAYERS and len(shape) != 3:
-            raise ValueError("they are no images (channels, height, width)")
-        if factory is linear:
-            if len(shape) != 1:
-                raise ValueError("they are not in one line; put flatten before it")
-            arguments = {"outputs": facts.classes, **arguments}
-        return factory(shape[0], **arguments)
-
-    def _takes(self, channels: int, side: int) -> bool:
+    Raises:
+        ConfigError: a layer cannot take what the one before it makes; names both.
+    """
+    shapes, x = [], torch.empty((2, *shape), device="meta")
+    for number, text in enumerate(layers, start=1):
+        shapes.append(tuple(x.shape[1:]))
         try:
-            self.shapes(Facts((channels, side, side), 2, 0))
-        except ConfigError:
-            return False
-        return True
+            with torch.device("meta"):
+                x = make_layer(text, shapes[-1], 2).eval()(x)
+        except (RuntimeError, ValueError) as error:
+            raise ConfigError(
+                f"model.layers: {text} (layer {number} of {len(layers)}) cannot take values of shape "
+                f"{list(shapes[-1])}: {first_line(error)}; change it or the layers before it"
+            ) from error
+    return shapes
+
+
+@cache
+def fits_images(layers: tuple[str, ...], channels: int, side: int) -> bool:
+    """Whether the layers take images of this size."""
+    try:
+        return bool(layer_shapes(layers, (channels, side, side)))
+    except ConfigError:
+        return False
+
+
+def make_layer(text: str, shape: tuple[int, ...], classes: int) -> nn.Module:
+    """A layer that takes values of this shape; ValueError where it takes another kind of values."""
+    name, arguments = parse_layer(text)
+    if name in WITHOUT_ARGUMENTS:
+        return WITHOUT_ARGUMENTS[name]()
+    factory = LAYER_FACTORIES[name]
+    if factory in IMAGE_LAYERS and len(shape) != 3:
+        raise ValueError("they are no images (channels, height, width)")
+    if factory is linear:
+        if len(shape) != 1:
+            raise ValueError("they are not in one line; put flatten before it")
+        arguments = {"outputs": classes, **arguments}
+    return factory(shape[0], **arguments)
 
 
 def parse_layer(text: str) -> tuple[str, dict[str, Any]]:
