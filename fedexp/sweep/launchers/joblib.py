@@ -40,21 +40,23 @@ class Joblib(Launcher):
     def _parallel(self, folders: Iterator[Path], run_point: RunPoint, running: list[Path]) -> Any:
         from joblib import delayed
 
-        gpus, gpu_of = torch.cuda.device_count(), dict[Path, int]()
+        chosen = os.environ.get("LOCAL_RANK")  # by the user, for all points
+        gpus = [str(gpu) for gpu in range(max(1, torch.cuda.device_count()))] if chosen is None else [chosen]
+        gpu_of = dict[Path, str]()
 
         def tasks() -> Iterator[Any]:
             for folder in folders:
                 in_use = Counter(gpu_of[point] for point in running)
-                gpu_of[folder] = min(range(max(1, gpus)), key=lambda gpu: in_use[gpu])
+                gpu_of[folder] = min(gpus, key=lambda gpu: in_use[gpu])
                 running.append(folder)
                 yield delayed(run_on_gpu)(run_point, folder, gpu_of[folder])
 
         return parallel(self.jobs, pre_dispatch="n_jobs", return_as="generator_unordered")(tasks())
 
 
-def run_on_gpu(run_point: RunPoint, folder: Path, gpu: int) -> PointEnd:
+def run_on_gpu(run_point: RunPoint, folder: Path, gpu: str) -> PointEnd:
     """Runs a point in this process of joblib's, on the GPU of this number if it runs on one."""
-    os.environ["LOCAL_RANK"] = str(gpu)
+    os.environ["LOCAL_RANK"] = gpu
     return run_point(folder)
 
 

@@ -14,8 +14,16 @@ def tell_gpu(folder: Path) -> PointEnd:
     return PointEnd(folder, 0, os.environ["LOCAL_RANK"])
 
 
-@pytest.mark.parametrize(("gpus", "numbers"), [(0, ["0", "0", "0"]), (2, ["0", "1", "0"]), (4, ["0", "1", "2"])])
-def test_points_are_spread_over_the_gpus(gpus: int, numbers: list[str], monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("gpus", "chosen", "numbers"),
+    [(0, None, ["0", "0", "0"]), (2, None, ["0", "1", "0"]), (4, None, ["0", "1", "2"]), (4, "3", ["3", "3", "3"])],
+)
+def test_points_are_spread_over_the_gpus(
+    gpus: int, chosen: str | None, numbers: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    if chosen is not None:
+        monkeypatch.setenv("LOCAL_RANK", chosen)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     ends = list(Joblib(jobs=3).launch(iter(Path(name) for name in "abc"), tell_gpu))
     assert [end.message for end in sorted(ends, key=lambda end: end.folder)] == numbers
