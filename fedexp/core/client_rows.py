@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from fedexp.core.device_arrays import to_device
 from fedexp.core.values import Memory, Trained
 
 
@@ -37,12 +38,12 @@ class ClientRows:
         if len(matching) == 0 or self.rows.shape[1] == 0:
             return start
         result, device = start.clone(), self.rows.device
-        rows = torch.from_numpy(matching).to(device)
-        stored_rows = self.rows[torch.from_numpy(positions[matching]).to(device)]
+        rows = to_device(matching, device)
+        stored_rows = self.rows[to_device(positions[matching], device)]
         if isinstance(columns, slice):
             result[rows, columns] = stored_rows
         else:
-            result[rows[:, None], torch.from_numpy(columns).to(device)] = stored_rows
+            result[rows[:, None], to_device(columns, device)] = stored_rows
         return result
 
     def with_rows(self, owner: np.ndarray, rows: torch.Tensor) -> "ClientRows":
@@ -51,16 +52,16 @@ class ClientRows:
             return self
         other_rows = np.flatnonzero(~np.isin(self.owner.numpy(), owner))
         merged_owners = np.concatenate([self.owner.numpy()[other_rows], owner])
-        order = torch.from_numpy(np.argsort(merged_owners, kind="stable"))
-        merged_rows = torch.cat([self.rows[torch.from_numpy(other_rows).to(rows.device)], rows])
-        return ClientRows(torch.from_numpy(merged_owners)[order], merged_rows[order.to(rows.device)])
+        order = np.argsort(merged_owners, kind="stable")
+        merged_rows = torch.cat([self.rows[to_device(other_rows, rows.device)], rows])
+        return ClientRows(torch.from_numpy(merged_owners[order]), merged_rows[to_device(order, rows.device)])
 
 
 def store_rows(memory: Memory, trained: Trained, rows: torch.Tensor) -> Memory:
     """The memory after a round, updated with those of `rows [C, W]` whose training result is valid."""
     valid = np.flatnonzero(trained.valid_rows())
     client_rows = ClientRows.load(memory, rows.shape[1], rows)
-    return client_rows.with_rows(trained.owner[valid], rows[torch.from_numpy(valid).to(rows.device)]).save()
+    return client_rows.with_rows(trained.owner[valid], rows[to_device(valid, rows.device)]).save()
 
 
 def lookup_by_owner(owner: np.ndarray, known_owners: np.ndarray, values: np.ndarray) -> np.ndarray:

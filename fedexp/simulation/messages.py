@@ -7,8 +7,8 @@ Legend: C participants, W entries of a message.
 from dataclasses import replace
 
 import numpy as np
-import torch
 
+from fedexp.core.device_arrays import to_device
 from fedexp.core.values import Layout, Uploads
 from fedexp.simulation.setup.experiment import Experiment
 
@@ -28,8 +28,8 @@ def private_message_columns(exp: Experiment, layout: Layout) -> np.ndarray:
 def open_messages(exp: Experiment, layout: Layout, uploads: Uploads) -> Uploads:
     """The uploads with delta and extra rows apart; nothing arrives in private columns, whatever was put there."""
     message, names = uploads.delta, exp.local.extra_rows
-    private = torch.from_numpy(private_message_columns(exp, layout)).to(message.device)
-    if message[:, private].any():
-        message = message.index_fill(1, private, 0.0)
+    private = private_message_columns(exp, layout)
+    if len(private) and message[:, columns := to_device(private, message.device)].any():
+        message = message.index_fill(1, columns, 0.0)
     delta, *extra = message.split([layout.size, *[layout.parameters] * len(names)], dim=1)
     return replace(uploads, delta=delta, extra=dict(zip(names, extra, strict=True)))

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from fedexp.core.client_rows import ClientRows
+from fedexp.core.device_arrays import to_device
 from fedexp.core.values import Layout, Memory, Trained, finite
 from fedexp.simulation.setup.experiment import Experiment
 
@@ -32,7 +33,10 @@ def restore_personal(
 
 def save_personal(exp: Experiment, layout: Layout, trained: Trained, memory: Memory) -> Memory:
     """Saves the clients' personal columns after a round; a row that is not finite leaves what was saved before."""
-    rows = trained.rows[:, torch.from_numpy(personal_columns(exp, layout)).to(trained.rows.device)]
-    saved_rows = ClientRows.load(memory, rows.shape[1], rows)
-    finite_rows = np.flatnonzero(finite(trained.rows) if rows.shape[1] else np.zeros(len(rows), dtype=bool))
-    return saved_rows.with_rows(trained.owner[finite_rows], rows[torch.from_numpy(finite_rows).to(rows.device)]).save()
+    columns, device = personal_columns(exp, layout), trained.rows.device
+    saved_rows = ClientRows.load(memory, len(columns), trained.rows)
+    if len(columns):
+        finite_rows = np.flatnonzero(finite(trained.rows))
+        rows = trained.rows[to_device(finite_rows, device)][:, to_device(columns, device)]
+        saved_rows = saved_rows.with_rows(trained.owner[finite_rows], rows)
+    return saved_rows.save()

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from fedexp.core.device_arrays import to_device
 from fedexp.core.values import Jobs, Memory, State, Weights
 from fedexp.parts.context import Context
 from fedexp.simulation.checks.contract_checks import check_call
@@ -45,8 +46,9 @@ def dispatch(
         rows = check_call(
             exp, "aggregator", exp.aggregator.dispatch, models[number], owner[positions], memory.get(str(number), {})
         )
-        index = torch.from_numpy(positions).to(rows.device)
-        start = rows if len(positions) == len(owner) else start.index_copy(0, index, rows)
+        if len(positions) < len(owner):
+            rows = start.index_copy(0, to_device(positions, rows.device), rows)
+        start = rows
     return restore_personal(exp, world.layout, owner, start, mem)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from fedexp.core.device_arrays import to_device
 from fedexp.core.random_streams import streams
 from fedexp.core.values import Jobs, Layout, Memory, Trained, Uploads, concatenate_rows
 from fedexp.parts.context import Context
@@ -52,7 +53,8 @@ def train(
     mem["personal"] = save_personal(exp, world.layout, trained, mem.get("personal", {}))
     local = exp.local.at(task.lr)
     message, mem["local"] = check_call(exp, "local", local.finish, trained, mem.get("local", {}), ctx)
-    message[:, torch.from_numpy(private_message_columns(exp, world.layout)).to(message.device)] = 0
+    if len(private := private_message_columns(exp, world.layout)):
+        message[:, to_device(private, message.device)] = 0
     importance = np.ones(len(jobs.owner)) if jobs.importance is None else jobs.importance
     exact = losses[:, 2:] if losses.shape[1] > 2 else None
     length = local.effective_steps(trained.steps)

@@ -194,8 +194,9 @@ MUTATIONS = (
     Mutation(
         "m7 one reused pinned buffer for uploads",
         "training.client.examples:Examples.to_device",
-        "host.pin_memory()",
-        "vars(self).setdefault('pinned', {}).setdefault((host.dtype, host.shape), host.pin_memory()).copy_(host)",
+        "to_device(index, self.x.device)",
+        "vars(self).setdefault('pinned', {}).setdefault(index.shape, torch.from_numpy(index.copy()).pin_memory())"
+        ".copy_(torch.from_numpy(np.ascontiguousarray(index))).to(self.x.device, non_blocking=True)",
         two_groups,
         "written to before",
     ),

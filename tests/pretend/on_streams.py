@@ -5,6 +5,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pretend_device as pretend
 import pytest
 import torch
@@ -15,6 +16,7 @@ from worlds import world_of
 
 from fedexp.core.values import Weights
 from fedexp.scoring.side_stream import SideStreamScorer
+from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.world import World
 
 SEVERAL = (
@@ -65,6 +67,15 @@ def test_a_model_is_evaluated_on_a_stream_of_its_own(tmp_path: Path, words: tupl
         there = measured(config, tmp_path / "there", "pretend")
     assert len(races.streams) >= 2
     assert_frame_equal(measured(config, tmp_path / "here", "cpu"), there, atol=2e-4, rtol=1e-3)
+
+
+def test_a_round_waits_for_the_device_ten_times_at_most():
+    """For the losses, twice for whether all is finite, for the aggregator's row, and for the time of each stage."""
+    config = tiny("rounds=4", "scenario.clients=20", "scenario.participants=10", "engine=stacked")
+    here, waits = world_of({**config, "engine": {**config["engine"], "device": "pretend"}}), []
+    for _ in run_rounds(here.exp, here, here.initial_state()):
+        waits.append(pretend.counts().get("sync", 0))
+    assert np.diff(waits)[0] <= 10
 
 
 def test_nobody_waits_while_scores_are_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

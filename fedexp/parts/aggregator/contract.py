@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import torch
 
+from fedexp.core.device_arrays import to_device
 from fedexp.core.errors import ConfigError
 from fedexp.core.fields import resembles, type_and_shape
 from fedexp.core.part import Part, describe_choice
@@ -56,7 +57,7 @@ class Aggregator(Part):
         """Weights of the rows, float64 [C], summing to one (all zero where there is nothing to weigh)."""
         weight = self.row_weights(uploads)
         total = weight.sum()
-        return torch.from_numpy(weight / total if total > 0 else weight).to(uploads.delta.device)
+        return to_device(weight / total if total > 0 else weight, uploads.delta.device)
 
     @abstractmethod
     def reduce(self, delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
@@ -69,10 +70,9 @@ class Aggregator(Part):
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
         """The proposal: the model plus the reduced delta, or the model itself when nothing usable came."""
-        share = self.shares(uploads)
-        if not share.any():
+        if not self.row_weights(uploads).any():
             return weights, memory
-        row = self.reduce(uploads.delta, share)
+        row = self.reduce(uploads.delta, self.shares(uploads))
         if not resembles(row, weights.flat, weights.flat.shape):
             raise ConfigError(
                 f"{describe_choice('aggregator', self)}: reduce must return a row {weights.flat.dtype} "

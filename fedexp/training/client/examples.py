@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import torch
 
+from fedexp.core.device_arrays import to_device
 from fedexp.parts.augment.contract import Augment
 from fedexp.parts.dataset.contract import Data, Split
 
@@ -88,7 +89,4 @@ class Examples:
 
     def to_device(self, index: np.ndarray) -> torch.Tensor:
         """An array (any shape), such as example numbers, as a tensor on the examples' device."""
-        host = torch.from_numpy(np.ascontiguousarray(index))
-        if self.x.device.type == "cuda":  # which goes on with its work meanwhile
-            return host.pin_memory().to(self.x.device, non_blocking=True)
-        return host.to(self.x.device)
+        return to_device(index, self.x.device)

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from fedexp.core.device_arrays import to_device
 from fedexp.training.workers.arena import SharedArena
 
 T = TypeVar("T")
@@ -89,7 +90,7 @@ class WorkerPool:
     def run_locally(self, work: Work) -> None:
         """Runs work in this process only."""
         for rows, job in work.jobs:
-            work.out[torch.from_numpy(rows)] = job()
+            work.out[as_index(rows, work.out.device)] = job()
 
     def broadcast(self, value: T) -> T:
         """Returns the first process's value in all processes."""
@@ -119,11 +120,17 @@ class WorkerPool:
         jobs = [(out, rows, job) for work, out in zip(works, shared_outs, strict=True) for rows, job in work.jobs]
         for position in self.claim(len(jobs)):
             out, rows, job = jobs[position]
-            out[torch.from_numpy(rows)] = job().to(out.dtype)  # the losses of float64 answers are float64
+            out[as_index(rows, out.device)] = job().to(out.dtype)  # the losses of float64 answers are float64
         self.all_reduce([work.out for work, out in zip(works, shared_outs, strict=True) if out is work.out])
         for work, out in zip(works, shared_outs, strict=True):
             if out is not work.out:
                 work.out.copy_(out)
+
+
+def as_index(rows: np.ndarray, device: torch.device) -> slice | torch.Tensor:
+    """Positions `[n]` as an index; neighbours are a slice, which takes no copy to a device."""
+    first, past = (int(rows[0]), int(rows[0]) + len(rows)) if len(rows) else (0, 0)
+    return slice(first, past) if np.array_equal(rows, np.arange(first, past)) else to_device(rows, device)
 
 
 class SharedWorkerPool(WorkerPool):

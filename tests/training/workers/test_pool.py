@@ -9,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from worlds import world_of
 
 from fedexp.core.errors import ConfigError, RunError
@@ -181,3 +183,12 @@ def test_as_many_open_files_as_are_asked_for_are_enough(tiny: Tiny, forked: list
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert gone(forked)
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_slice"), [([2, 3, 4], True), ([3], True), ([], True), ([2, 4], False), ([3, 2], False)]
+)
+def test_neighbouring_positions_are_a_slice(rows: list[int], is_slice: bool):
+    index, values = pool.as_index(np.array(rows, dtype=np.int64), torch.device("cpu")), torch.arange(6)
+    assert isinstance(index, slice) == is_slice
+    assert values[index].tolist() == rows
