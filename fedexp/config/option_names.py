@@ -49,20 +49,15 @@ def _same_layers(part: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
 
 
 def _is_consistent(group: str, option: str | None, option_by_group: Mapping[str, str | None]) -> bool:
-    """Whether a recorded option still holds: a bundle's does if the run has the bundle's distinctive options.
-
-    These are the options that are not usual; where all are usual, as in FedAvg, all but the selector.
-    """
+    """Whether a recorded option still holds: a bundle's does if the run has all parts that the bundle chooses."""
     if option is None or group in roles.role_names() or group.partition("/")[0] == "hydra":
         return True
     conf = conf_dir()
     path = conf / group / f"{option}.yaml"
     if not re.fullmatch(r"\w+", option) or not path.is_file():
         return False
-    swept, usual = catalog.sweep(path), catalog.defaults(conf)
+    swept = catalog.sweep(path)
     chosen = {
         name: value for name, value in catalog.choices(path).items() if name not in swept and name in option_by_group
     }
-    distinctive = {name: value for name, value in chosen.items() if value != usual.get(name)}
-    distinctive = distinctive or {name: value for name, value in chosen.items() if name != "selector"}
-    return distinctive.items() <= option_by_group.items()
+    return chosen.items() <= option_by_group.items()

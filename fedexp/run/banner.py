@@ -2,23 +2,52 @@
 
 from collections.abc import Iterator
 
+from fedexp.config import catalog, roles
+from fedexp.config.location import conf_dir
 from fedexp.core.part import option
+from fedexp.parts.attack.contract import Attack
 from fedexp.simulation.setup.experiment import Experiment
 
-GROUPS = ("dataset", "federation", "model", "local", "selector", "aggregator")
+GROUPS = ("dataset", "federation", "model", "local", "selector", "aggregator")  # always named
 
 
 def lines(exp: Experiment, clients: int) -> Iterator[str]:
-    """Describes the chosen parts and how many of the `clients` take part; notes a selector that has no choice."""
-    yield " ".join(f"{group}={option(getattr(exp, group))}" for group in GROUPS)
+    """Describes the parts and how many of the `clients` take part; notes settings that have no effect."""
+    yield " ".join(f"{group}={option(exp.part(group))}" for group in (*GROUPS, *_unusual_groups(exp)))
     participants = exp.selector.clients_per_round(clients)
     participation = f"{clients} clients" if participants is None else f"{participants} of {clients} clients a round"
-    yield f"{_with_unit(exp.rounds, 'round')}, {participation}, {_local_work(exp)} of batches of {exp.local.batch_size}"
+    yield (
+        f"{_with_unit(exp.rounds, 'round')}, {participation}, {_local_work(exp)} of batches of {exp.local.batch_size} "
+        f"at rate {exp.local.lr:g}"
+    )
+    yield from _without_effect(exp, clients, participants)
+
+
+def _unusual_groups(exp: Experiment) -> list[str]:
+    """The other groups that change results and whose option is not the usual one."""
+    usual = catalog.defaults(conf_dir())
+    others = [role for role in roles.all_roles() if role.changes_results and role.name not in GROUPS]
+    parts = {role.name: (exp.part(role.name), role) for role in others}
+    return [
+        name
+        for name, (part, role) in parts.items()
+        if type(part) is not role.kind and option(part) != usual.get(name, role.default)
+    ]
+
+
+def _without_effect(exp: Experiment, clients: int, participants: int | None) -> Iterator[str]:
+    scenario, attack = exp.scenario, option(exp.attack)
     if participants == clients and exp.selector.learns:
         yield (
             f"selector={option(exp.selector)} has nothing to choose: all {clients} clients take part in every round; "
             "lower scenario.participants or raise scenario.clients"
         )
+    if participants == clients < scenario.participants:
+        yield f"scenario.participants={scenario.participants} is more than there are clients: all {clients} take part"
+    if type(exp.attack) is not Attack and not scenario.malicious:
+        yield f"attack={attack} does nothing: nobody is malicious; set scenario.malicious"
+    if type(exp.attack) is Attack and scenario.malicious:
+        yield f"scenario.malicious={scenario.malicious}, but nobody attacks: choose an attack"
 
 
 def _local_work(exp: Experiment) -> str:

@@ -9,6 +9,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from fedexp.config import trust
+from fedexp.config.bundles import refuse_replaced_parts
 from fedexp.config.compose import Composer, resolve_config
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import walk
@@ -33,6 +34,7 @@ def validate_config(composer: Composer, config: DictConfig, overrides: Sequence[
     """
     HydraConfig.instance().set_config(deepcopy(config))  # it freezes what it is given
     name = config.hydra.job.config_name
+    refuse_replaced_parts(config)
     with composer.explain_errors(name, overrides):
         run_config = resolve_config(config)
     for key, value in walk(run_config):

@@ -10,8 +10,22 @@ def test_two_words_bring_an_experiment():
     told = list(lines(experiment("selector=greedyfed", "dataset=cifar10"), 100))
     assert told == [
         "dataset=cifar10 federation=dirichlet model=simple_cnn local=sgd selector=greedyfed aggregator=fedavg",
-        "30 rounds, 10 of 100 clients a round, 5 epochs of batches of 20",
+        "30 rounds, 10 of 100 clients a round, 5 epochs of batches of 20 at rate 0.05",
     ]
+
+
+def test_every_part_that_is_not_usual_is_named():
+    words = (
+        "attack=alie",
+        "scenario.malicious=2",
+        "privacy=client_local",
+        "privacy.clip=1",
+        "privacy.epsilon=5",
+        "privacy.delta=1e-5",
+    )
+    first, *rest = lines(experiment(*words, "schedule=cosine", "codec=float16"), 10)
+    assert first.endswith(" aggregator=fedavg schedule=cosine codec=float16 attack=alie privacy=client_local")
+    assert len(rest) == 1
 
 
 @pytest.mark.parametrize(
@@ -47,3 +61,17 @@ def test_a_selector_that_learns_and_cannot_choose_says_so():
     )
     for words in ((), ("selector=all",), ("selector=greedyfed", "scenario.participants=3")):
         assert len(list(lines(experiment(*words), 10))) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("attack=alie",), "attack=alie does nothing: nobody is malicious; set scenario.malicious"),
+        (("scenario.malicious=3",), "scenario.malicious=3, but nobody attacks: choose an attack"),
+        (("scenario.participants=20",), "scenario.participants=20 is more than there are clients: all 10 take part"),
+        (("attack=alie", "scenario.malicious=3"), None),
+        (("scenario.participants=10",), None),
+    ],
+)
+def test_what_has_no_effect_is_said(words: tuple[str, ...], told: str | None):
+    assert list(lines(experiment(*words), 10))[2:] == ([] if told is None else [told])

@@ -103,7 +103,7 @@ def test_an_absent_key_is_null(labels):
 def test_an_algorithm_stands_for_the_options_it_brings(labels):
     prox, plain = {"algorithm": "fedprox", "local": "prox"}, {"algorithm": "fedavg", "local": "sgd"}
     given = [(prox, {}), (plain, {"a": 1}), ({"local": "adam"}, {}), ({**plain, "selector": "all"}, {})]
-    assert labels(*given) == ["fedprox", "fedavg, random", "random, adam", "fedavg, all"]
+    assert labels(*given) == ["fedprox", "fedavg", "random, adam", "all, sgd"]  # with all clients it is not FedAvg's
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,8 @@ def test_an_algorithm_stands_for_the_options_it_brings(labels):
     [
         ({"selector": "random"}, "random"),
         ({"selector": "random", "aggregator": "krum", "attack": "zero"}, "krum, zero"),
-        ({"selector": "ucb", "algorithm": "fedprox", "local": "prox"}, "fedprox"),
+        ({"selector": "random", "algorithm": "fedprox", "local": "prox"}, "fedprox"),
+        ({"selector": "ucb", "algorithm": "fedprox", "local": "prox"}, "ucb, prox"),
     ],
 )
 def test_a_run_alone_is_named_by_what_is_not_usual(labels, choices, name):

@@ -1,0 +1,69 @@
+"""No run is called by the name of an algorithm whose parts it does not have."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile import refusal
+from omegaconf import DictConfig, OmegaConf
+
+from fedexp.config import catalog
+from fedexp.config.bundles import refuse_replaced_parts
+from fedexp.config.location import conf_dir
+from fedexp.config.option_names import option_names
+from fedexp.core.errors import ConfigError
+
+CONF = conf_dir()
+ALGORITHMS = {name: catalog.choices(CONF / "algorithm" / f"{name}.yaml") for name in catalog.options(CONF, "algorithm")}
+REPLACED = [
+    (name, group, option)
+    for name, parts in ALGORITHMS.items()
+    for group, chosen in parts.items()
+    for option in catalog.options(CONF, group)
+    if option != chosen
+]
+
+
+def composed(choices: dict[str, Any], *folders: Path) -> DictConfig:
+    sources = [{"path": str(folder)} for folder in (*folders, CONF)]
+    return OmegaConf.create({"hydra": {"runtime": {"choices": choices, "config_sources": sources}}})
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_whole_algorithm_passes_and_has_its_name(name: str):
+    chosen = {**catalog.defaults(CONF), **ALGORITHMS[name], "algorithm": name}
+    refuse_replaced_parts(composed(chosen))
+    written = {group: catalog.part(CONF, group, option) for group, option in chosen.items() if group != "algorithm"}
+    assert option_names(written, chosen)["algorithm"] == name
+
+
+def test_every_other_part_is_refused_and_takes_the_name():
+    assert len(REPLACED) > 500
+    for name, group, option in REPLACED:
+        chosen = {**catalog.defaults(CONF), **ALGORITHMS[name], "algorithm": name, group: option}
+        with pytest.raises(
+            ConfigError, match=f"^algorithm={name} chooses {group}=.*, but the run has {group}={option}"
+        ):
+            refuse_replaced_parts(composed(chosen))
+        written = {group: catalog.part(CONF, group, option) for group, option in chosen.items() if group != "algorithm"}
+        assert "algorithm" not in option_names(written, chosen), (name, group, option)
+
+
+def test_an_algorithm_of_ones_own_is_held_to_its_parts(tmp_path: Path):
+    path = tmp_path / "algorithm" / "mine.yaml"
+    path.parent.mkdir()
+    path.write_text("# @package _global_\ndefaults:\n  - override /local: adam\n")
+    refuse_replaced_parts(composed({"algorithm": "mine", "local": "adam"}, tmp_path))
+    with pytest.raises(ConfigError, match="algorithm=mine chooses local=adam, but the run has local=sgd"):
+        refuse_replaced_parts(composed({"algorithm": "mine", "local": "sgd"}, tmp_path))
+
+
+@pytest.mark.parametrize("command", [("run",), ("run", "-m"), ("plan",)])
+def test_every_command_refuses_it_before_the_run(command: tuple[str, ...], capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = refusal(capsys, *command, "algorithm=scaffold", "local=adam")
+    assert said.endswith(
+        "algorithm=scaffold chooses local=scaffold, but the run has local=adam; leave one of them out, or name the "
+        "parts: aggregator.weighting=uniform local=adam\n"
+    )
+    assert not (tmp_path / "outputs").exists()
