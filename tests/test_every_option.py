@@ -26,6 +26,7 @@ PUBLIC = ("scenario.public_fraction=0.2",)
 SIMULATED = "fleet=simulated"
 SPENT = ("privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
 RATED = ("server_optimizer=momentum",)
+CANARIES = ("audit.count=60",)  # six guesses of each kind
 NEEDS = {
     **{f"model={name}": words for name, words in networks.SMALLEST.items()},
     "federation=subject": ("dataset.subjects=4",),
@@ -44,6 +45,7 @@ NEEDS = {
     "selector=hybridfl": (SIMULATED, "selector.upload_permission=0.9", "selector.round_s=2"),
     "selector=dyn_hybridfl": (SIMULATED,),
     "attack=backdoor": IMAGES,
+    "audit=canaries": CANARIES,
     "augment=crop_flip": IMAGES,
     "augment=transforms": IMAGES,
     "privacy=dp_sgd": SPENT,
@@ -57,7 +59,7 @@ NEEDS = {
     "experiment=resources_cifar10": (*MADE, *IMAGES, SIMULATED),
     "experiment=afl_grid": MADE,
     "experiment=aggregation_thesis": MADE,
-    "experiment=dp_audit": (*MADE, "evaluation.every=1"),
+    "experiment=dp_audit": (*MADE, *CANARIES, "evaluation.every=1"),
     "algorithm=fedbn": ("model=complex_cnn", *IMAGES),
     "algorithm=dp_sgd": ("local.batch_size=4",),
     "experiment=dp_sgd": (*MADE, "local.batch_size=4"),

@@ -1,6 +1,6 @@
 """Composes the overrides of `fedexp run` into resolved, checked configs, before anything is loaded or made."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,7 +108,7 @@ class Composer:
 
     def known_keys(self, config_name: str | None, overrides: Sequence[str]) -> list[str]:
         """All keys and groups for the chosen options; Hydra's own keys only if an override names one."""
-        groups = self.config_loader.list_groups("")
+        groups = self.points.groups
         parsed = OverridesParser.create().parse_overrides(list(overrides))
         choices = [
             cast(str, override.input_line)
@@ -145,7 +145,7 @@ class UserOptions(SearchPathPlugin):
             search_path.append(provider="command-line", path=f"file://{self.folder.resolve()}")
 
 
-def is_choice(override: Override, groups: Sequence[str]) -> bool:
+def is_choice(override: Override, groups: Collection[str]) -> bool:
     """Whether an override chooses an option of a group."""
     return override.key_or_group in groups and override.package is None
 
@@ -173,7 +173,7 @@ def make_composer(request: Request) -> Composer:
 
 def _refuse_invalid_choices(composer: Composer, overrides: list[str]) -> None:
     """Refuses a number, a list or nothing as an option; Hydra's own message does not name the group."""
-    groups = composer.config_loader.list_groups("")
+    groups = composer.points.groups
     for override in OverridesParser.create().parse_overrides(overrides):
         if not override.key_or_group:
             raise ConfigError(f"cannot read {override.input_line!r}; write key=value or group=option")

@@ -11,9 +11,10 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten, tree_map
+from torch.utils._pytree import tree_map
 
 from pretend_device import _pretend
+from pretend_device.flat import leaves
 
 
 class CUDAGraph:
@@ -32,7 +33,7 @@ class CUDAGraph:
         """Runs the operators again, with the results in the same places."""
         with torch.no_grad():
             for op, args, kwargs, before in self.steps:
-                now = tree_flatten(op(*args, **kwargs))[0]
+                now = leaves(op(*args, **kwargs))
                 for old, new in zip(before, now, strict=True):
                     if isinstance(old, torch.Tensor) and old is not new and old.data_ptr() != new.data_ptr():
                         old.copy_(new)
@@ -49,20 +50,20 @@ class _Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, op, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        flat = tree_flatten((args, kwargs))[0]
+        flat = leaves((args, kwargs))
         places = {each.device for each in flat if isinstance(each, torch.Tensor)}
         for each in flat:
             if isinstance(each, torch.Generator) and not any(_same(each, known) for known in self.graph.generators):
                 raise RuntimeError("a generator that is not registered with the graph is used while it is captured")
         out = op(*args, **kwargs)
-        places |= {each.device for each in tree_flatten(out)[0] if isinstance(each, torch.Tensor)}
+        places |= {each.device for each in leaves(out) if isinstance(each, torch.Tensor)}
         here = torch.device("pretend", self.graph.device)
         if any(place.type == "pretend" and place != here for place in places):
             _pretend_note_other_device()
             return out  # it runs at once and is no part of the graph: CUDA captures the current device's stream alone
         if any(place == here for place in places):
             held = tree_map(lambda each: each.detach() if isinstance(each, torch.Tensor) else each, args)
-            self.graph.steps.append((op, held, kwargs, tree_flatten(out)[0]))
+            self.graph.steps.append((op, held, kwargs, leaves(out)))
         return out
 
 

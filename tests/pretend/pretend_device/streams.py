@@ -15,9 +15,9 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten
 
 from pretend_device import _pretend
+from pretend_device.flat import leaves
 
 _here = threading.local()
 HOST = "host"
@@ -203,7 +203,7 @@ class Races(TorchDispatchMode):
     def _parts(self, values: Any, stream: Stream | None = None) -> set[Bytes]:
         """The bytes of all tensors on the device; what was not there before was allocated on the stream."""
         found = set()
-        for each in tree_flatten(values)[0]:
+        for each in leaves(values):
             if isinstance(each, torch.Tensor) and each.device.type == "pretend" and each.numel():
                 storage, size = each.untyped_storage(), each.element_size()
                 last = sum((length - 1) * step for length, step in zip(each.shape, each.stride(), strict=True))
@@ -234,7 +234,7 @@ class Races(TorchDispatchMode):
 
 
 def _on_host(values: Any) -> list[torch.Tensor]:
-    return [each for each in tree_flatten(values)[0] if isinstance(each, torch.Tensor) and each.device.type == "cpu"]
+    return [each for each in leaves(values) if isinstance(each, torch.Tensor) and each.device.type == "cpu"]
 
 
 def _check_kept(source: torch.Tensor, value: torch.Tensor) -> None:
