@@ -99,53 +99,19 @@ def _once_a_choice(listed: Callable[..., DefaultsList]) -> Callable[..., Default
 
 
 def _once_together(composed: Callable[..., DictConfig]) -> Callable[..., DictConfig]:
-    """Lists that begin alike share what their beginning comes to."""
-    known: dict[Known, dict[tuple[str, ...], bytes]] = {}
+    known: dict[Known, bytes] = {}
 
     @wraps(composed)
     def together(self: ConfigLoaderImpl, defaults: Sequence[ResultDefault], repo: IConfigRepository) -> DictConfig:
         sources = _known(repo)
         if not sources:
             return composed(self, defaults=defaults, repo=repo)
-        earlier, names = known.setdefault(sources, {}), tuple(repr(one) for one in defaults)
-        if names not in earlier:
-            whole = [other for other in earlier if other[: len(names)] != names]
-            begin = max((other[: _shared(names, other)] for other in whole), key=len, default=())
-            for end in sorted({len(begin), len(names)} - {0}):
-                if names[:end] in earlier:
-                    continue
-                start = max((other for other in earlier if other == names[: len(other)]), key=len, default=())
-                first = [START] if start else []
-                begun = _Begun(repo, earlier[start]) if start else repo
-                made = composed(self, defaults=[*first, *defaults[len(start) : end]], repo=begun)
-                earlier[names[:end]] = pickle.dumps(made)
-        return pickle.loads(earlier[names])
+        key = (*sources, *(repr(one) for one in defaults))
+        if key not in known:
+            known[key] = pickle.dumps(composed(self, defaults=defaults, repo=repo))
+        return pickle.loads(known[key])
 
     return together
-
-
-START = ResultDefault(config_path="what the beginning of a list comes to", package="", primary=True)
-
-
-class _Begun:
-    """A repository that also holds what the beginning of a list comes to."""
-
-    def __init__(self, repo: IConfigRepository, start: bytes) -> None:
-        self.repo, self.start = repo, start
-
-    def load_config(self, config_path: str) -> ConfigResult | None:
-        if config_path != START.config_path:
-            return self.repo.load_config(config_path)
-        return ConfigResult("tests", config_path, pickle.loads(self.start), {"package": ""}, is_schema_source=True)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.repo, name)
-
-
-def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    """How many names two lists begin with alike."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))
 
 
 def _known(repo: IConfigRepository) -> Known:
