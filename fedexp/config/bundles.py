@@ -27,9 +27,9 @@ def refuse_replaced_parts(config: DictConfig) -> None:
     for group, option in parts.items():
         if group in chosen and chosen[group] != option:
             usual, keys = catalog.defaults(conf_dir()), catalog.dotted_values(catalog.load(path))
-            others = {other: part for other, part in parts.items() if other != group and part != usual.get(other)}
-            others |= {key: value for key, value in keys.items() if not key.startswith(f"{group}.")}
-            words = " ".join(f"{key}={value}" for key, value in {**others, group: chosen[group]}.items())
+            remaining = {key: part for key, part in parts.items() if key != group and part != usual.get(key)}
+            remaining |= {key: value for key, value in keys.items() if not key.startswith(f"{group}.")}
+            words = " ".join(f"{key}={value}" for key, value in {**remaining, group: chosen[group]}.items())
             raise ConfigError(
                 f"{GROUP}={name} chooses {group}={option}, but the run has {group}={chosen[group]}; leave one of them "
                 f"out, or name the parts: {words}"

@@ -26,12 +26,11 @@ def lines(exp: Experiment, clients: int) -> Iterator[str]:
 def _unusual_groups(exp: Experiment) -> list[str]:
     """The other groups that change results and whose option is not the usual one."""
     usual = catalog.defaults(conf_dir())
-    others = [role for role in roles.all_roles() if role.changes_results and role.name not in GROUPS]
-    parts = {role.name: (exp.part(role.name), role) for role in others}
+    roles_with_results = [role for role in roles.all_roles() if role.changes_results and role.name not in GROUPS]
     return [
-        name
-        for name, (part, role) in parts.items()
-        if type(part) is not role.kind and option(part) != usual.get(name, role.default)
+        role.name
+        for role in roles_with_results
+        if type(part := exp.part(role.name)) is not role.kind and option(part) != usual.get(role.name, role.default)
     ]
 
 

@@ -1,4 +1,4 @@
-"""What stands in an operator's arguments and results: PyTorch's own walk through them takes longer than the operator."""
+"""What stands in an operator's arguments and results; PyTorch's own walk takes longer than the operator."""
 
 from typing import Any
 
