@@ -98,7 +98,7 @@ def describe_agreement(all_tables: Sequence[overview.TableProgress]) -> str:
     share = f" ({100 * counted['agree'] / run:.0f} %)" if run else ""
     return (
         f"Published numbers with all their seeds: {run}; {counted['agree']} agree{share}. Where several settings\n"
-        f"tried for one number, the best counts: so {several['agree']} of these {several['run']} agree, and "
+        f"were tried for one number, the best counts: so {several['agree']} of these {several['run']} agree, and "
         f"{counted['agree'] - several['agree']} of the {run - several['run']} with a single setting.\n"
         f"If all were right, about {LEVEL * run:.0f} would differ by chance. Begun, without a verdict so far: "
         f"{counted['so far']}."

@@ -27,6 +27,7 @@ LAUNCHERS: dict[str, dict[str, Any]] = {
 }
 
 
+# What tab completion offers of Hydra's groups, of which no file says it.
 HYDRA_OPTIONS = {"hydra/launcher": ("basic", *LAUNCHERS), "hydra/sweeper": ("basic", "one_at_a_time")}
 
 

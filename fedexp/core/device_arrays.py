@@ -5,7 +5,7 @@ import torch
 
 
 def to_device(array: np.ndarray, device: torch.device) -> torch.Tensor:
-    """An array (any shape), such as example numbers, as a tensor on a device; the host does not wait for a GPU."""
+    """An array of any shape but `[]`, such as example numbers, on a device; the host does not wait for a GPU."""
     host = torch.from_numpy(np.ascontiguousarray(array))
     if device.type == "cuda":
         return host.pin_memory().to(device, non_blocking=True)

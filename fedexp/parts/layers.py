@@ -23,7 +23,8 @@ class BatchNorm(nn.BatchNorm2d):
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Images `[B, C, H, W]`, normalised."""
-        single_value = self.mask is None and input.numel() == self.num_features  # a channel, which PyTorch refuses
+        # One value a channel has no variance, and PyTorch refuses it.
+        single_value = self.mask is None and input.numel() == self.num_features
         if not self.training or (self.mask is None and not single_value):
             return super().forward(input)
         mask = torch.ones(len(input), device=input.device) if self.mask is None else self.mask

@@ -29,7 +29,8 @@ def open_messages(exp: Experiment, layout: Layout, uploads: Uploads) -> Uploads:
     """The uploads with delta and extra rows apart; nothing arrives in private columns, whatever was put there."""
     message, names = uploads.delta, exp.local.extra_rows
     private = private_message_columns(exp, layout)
-    if len(private) and message[:, columns := to_device(private, message.device)].any():
-        message = message.index_fill(1, columns, 0.0)
+    if len(private):
+        columns = to_device(private, message.device)
+        message = message.index_fill(1, columns, 0.0) if message[:, columns].any() else message
     delta, *extra = message.split([layout.size, *[layout.parameters] * len(names)], dim=1)
     return replace(uploads, delta=delta, extra=dict(zip(names, extra, strict=True)))

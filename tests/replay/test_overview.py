@@ -89,7 +89,7 @@ def test_numbers_are_added_up_by_source():
     ]
     assert describe_agreement(HELD) == (
         "Published numbers with all their seeds: 4; 2 agree (50 %). Where several settings\n"
-        "tried for one number, the best counts: so 1 of these 1 agree, and 1 of the 3 with a single setting.\n"
+        "were tried for one number, the best counts: so 1 of these 1 agree, and 1 of the 3 with a single setting.\n"
         "If all were right, about 0 would differ by chance. "
         "Begun, without a verdict so far: 1."
     )

@@ -69,7 +69,7 @@ class Aggregator(Part):
         return weights.flat.expand(len(owner), -1)
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
-        """The proposal: the model plus the reduced delta, or the model itself when nothing usable came."""
+        """The proposal: the model plus the reduced delta, or the model itself where all `row_weights` are 0."""
         if not self.row_weights(uploads).any():
             return weights, memory
         row = self.reduce(uploads.delta, self.shares(uploads))

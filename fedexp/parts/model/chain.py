@@ -86,7 +86,7 @@ class Chain(InitialisedModel):
     def refuse(self, facts: Facts) -> None:
         refuse_text(facts, self.option)
         try:
-            layer_shapes(self.layers, facts.shape)
+            layer_shapes(self.layers, facts.shape, facts.classes)
         except ConfigError:
             for side in range(1, LARGEST_SIDE + 1):
                 if fits_images(self.layers, facts.shape[0], side):
@@ -94,12 +94,12 @@ class Chain(InitialisedModel):
             raise
 
     def network(self, facts: Facts) -> nn.Sequential:
-        shapes = zip(self.layers, layer_shapes(self.layers, facts.shape), strict=True)
+        shapes = zip(self.layers, layer_shapes(self.layers, facts.shape, facts.classes), strict=True)
         return nn.Sequential(*(make_layer(text, shape, facts.classes) for text, shape in shapes))
 
 
 @cache
-def layer_shapes(layers: tuple[str, ...], shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+def layer_shapes(layers: tuple[str, ...], shape: tuple[int, ...], classes: int) -> list[tuple[int, ...]]:
     """The input shape of every layer for one example, found on the meta device without computing anything.
 
     Raises:
@@ -110,7 +110,7 @@ def layer_shapes(layers: tuple[str, ...], shape: tuple[int, ...]) -> list[tuple[
         shapes.append(tuple(x.shape[1:]))
         try:
             with torch.device("meta"):
-                x = make_layer(text, shapes[-1], 2).eval()(x)
+                x = make_layer(text, shapes[-1], classes).eval()(x)
         except (RuntimeError, ValueError) as error:
             raise ConfigError(
                 f"model.layers: {text} (layer {number} of {len(layers)}) cannot take values of shape "
@@ -123,7 +123,7 @@ def layer_shapes(layers: tuple[str, ...], shape: tuple[int, ...]) -> list[tuple[
 def fits_images(layers: tuple[str, ...], channels: int, side: int) -> bool:
     """Whether the layers take images of this size."""
     try:
-        return bool(layer_shapes(layers, (channels, side, side)))
+        return bool(layer_shapes(layers, (channels, side, side), 2))
     except ConfigError:
         return False
 

@@ -29,6 +29,7 @@ def is_complete_state(content: Mapping[Any, Any]) -> bool:
     content = {"surroundings": {}, **content}  # older states have none
     return (
         all(name in content and fits(kind, content[name]) for name, kind in _KINDS.items())
+        and all(isinstance(key, str) for name in ("surroundings", "memory") for key in content[name])
         and all(0 <= content[name] < math.inf for name in ("round", "updates", "sim_s", "host_s"))
         and content["engine"].keys() == {field.name for field in fields(EngineChoice)}
         and len(content["models"]) > 0

@@ -56,8 +56,14 @@ class Joblib(Launcher):
 
 def run_on_gpu(run_point: RunPoint, folder: Path, gpu: str) -> PointEnd:
     """Runs a point in this process of joblib's, on the GPU of this number if it runs on one."""
+    before = os.environ.get("LOCAL_RANK")
     os.environ["LOCAL_RANK"] = gpu
-    return run_point(folder)
+    try:
+        return run_point(folder)
+    finally:  # with one job this is the process of the sweep itself
+        del os.environ["LOCAL_RANK"]
+        if before is not None:
+            os.environ["LOCAL_RANK"] = before
 
 
 def parallel(jobs: int, **options: Any) -> Any:

@@ -2,7 +2,7 @@
 
 For images in channels-last memory, as ours are, oneDNN's weight gradient of such a convolution writes past its
 workspace if the inputs are fewer than the numbers of a vector register (oneDNN issue 6035): the process ends, or
-gradients are wrong.
+gradients are wrong. A layer with this hook is no part of a chain, so autograd takes the network.
 """
 
 import torch
@@ -15,7 +15,7 @@ def order_channels_first(network: nn.Module) -> nn.Module:
     """Returns the network, with a hook at each of its layers `nn.Conv2d` that needs its images channels first."""
     for layer in network.modules():
         if isinstance(layer, nn.Conv2d) and _is_narrow_strided(layer):
-            layer.register_forward_pre_hook(_as_contiguous)
+            layer.register_forward_pre_hook(_copy_channels_first)
     return network
 
 
@@ -24,5 +24,6 @@ def _is_narrow_strided(layer: nn.Conv2d) -> bool:
     return strided and layer.groups == 1 and layer.in_channels < VECTOR and layer.weight.device.type == "cpu"
 
 
-def _as_contiguous(_: nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-    return tuple(x.contiguous() for x in inputs)
+def _copy_channels_first(_: nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    """The images in a memory of their own; `contiguous` leaves the strides of a single channel as they are."""
+    return tuple(x.clone(memory_format=torch.contiguous_format) for x in inputs)

@@ -24,8 +24,8 @@ def manual_pass(
     """Returns the manual passes of a network; None if one of its layers is not supported.
 
     The entries of the network must stay where they are; layers hold them detached, so that autograd records nothing of
-    them. `grads` are the views (of any shape) that take their gradients,
-    by name; examples have this shape; dropout is drawn from `keyed_random`.
+    them. `grads` are the views (of any shape) that take their gradients, by name; examples have this shape; dropout is
+    drawn from `keyed_random`.
     """
     bf16 = computes_in_bf16(network)
     layers: list[LayerPass] = []

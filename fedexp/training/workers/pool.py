@@ -90,7 +90,7 @@ class WorkerPool:
     def run_locally(self, work: Work) -> None:
         """Runs work in this process only."""
         for rows, job in work.jobs:
-            work.out[as_index(rows, work.out.device)] = job()
+            work.out[as_index(rows, work.out.device)] = job().to(work.out.dtype)
 
     def broadcast(self, value: T) -> T:
         """Returns the first process's value in all processes."""

@@ -167,3 +167,9 @@ def test_vgg_answers_lie_as_far_apart_as_by_the_published_draws_and_hardly_by_py
         spreads[law] = float(network(x).detach().std(dim=0).mean())
     assert 0.5 < spreads["glorot_uniform"] / spreads["published"] < 2
     assert spreads["glorot_uniform"] > 10 * spreads["default"]
+
+
+def test_a_linear_layer_without_a_number_gives_one_output_a_class_anywhere():
+    network = Chain(layers=("flatten", "linear", "relu", "linear")).network(Facts((1, 4, 4), 10, 100))
+    assert network(torch.zeros(2, 1, 4, 4)).shape == (2, 10)
+    assert [tuple(entry.shape) for entry in network.parameters()] == [(10, 16), (10,), (10, 10), (10,)]

@@ -27,3 +27,11 @@ def test_points_are_spread_over_the_gpus(
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     ends = list(Joblib(jobs=3).launch(iter(Path(name) for name in "abc"), tell_gpu))
     assert [end.message for end in sorted(ends, key=lambda end: end.folder)] == numbers
+
+
+def test_one_job_leaves_the_variable_as_it_was(monkeypatch: pytest.MonkeyPatch):
+    """It runs in the process of the sweep, whose next one would take it for the user's choice."""
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    (end,) = Joblib(jobs=1).launch(iter([Path("a")]), tell_gpu)
+    assert end.message == "0"
+    assert "LOCAL_RANK" not in os.environ
