@@ -252,7 +252,9 @@ def test_the_second_gpu_trains_as_the_first(tmp_path: Path, monkeypatch: pytest.
 @pretended
 def test_a_rank_without_a_gpu_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("LOCAL_RANK", "2")
-    with pytest.raises(ConfigError, match="LOCAL_RANK must be the number of a GPU, below 2, got 2; start torchrun"):
+    with pytest.raises(
+        ConfigError, match="LOCAL_RANK must be the number of a GPU, below 2, got 2; unset it, start torchrun"
+    ):
         measured(tiny(), tmp_path, "pretend")
 
 

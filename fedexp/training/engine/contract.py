@@ -43,12 +43,6 @@ class Engine(Part):
             raise ConfigError("engine.device=cuda needs a CUDA device, but PyTorch sees none; use engine.device=auto")
         if self.precision == "tf32" and self.resolve_device().type != "cuda":
             raise ConfigError("engine.precision=tf32 needs a GPU, but this run has none; use engine.precision=float32")
-        if self.resolve_device().type == "cuda" and (self.resolve_device().index or 0) >= torch.cuda.device_count():
-            raise ConfigError(
-                f"LOCAL_RANK must be the number of a GPU, below {torch.cuda.device_count()}, got "
-                f"{self.resolve_device().index}; start torchrun with --nproc-per-node at most the number of GPUs, or "
-                "set engine.device=cpu"
-            )
         if self.workers not in ("auto", 1) and not hasattr(os, "fork"):
             raise ConfigError(
                 f"engine.workers must be 1 or auto where processes cannot fork, got {self.workers}; start the run with "
@@ -61,10 +55,20 @@ class Engine(Part):
             )
 
     def resolve_device(self) -> torch.device:
-        """Returns the device of the run: the first GPU if there is one (torchrun gives each process its own)."""
+        """Returns the device of the run: the first GPU if there is one, or that of LOCAL_RANK (torchrun sets it).
+
+        Raises:
+            ConfigError: there is no such GPU.
+        """
         if self.device == "cpu" or (self.device == "auto" and not torch.cuda.is_available()):
             return torch.device("cpu")
-        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        number, gpus = os.environ.get("LOCAL_RANK", "0"), torch.cuda.device_count()
+        if not number.isdecimal() or int(number) >= gpus:
+            raise ConfigError(
+                f"LOCAL_RANK must be the number of a GPU, below {gpus}, got {number}; unset it, start torchrun with "
+                "--nproc-per-node at most the number of GPUs, or set engine.device=cpu"
+            )
+        return torch.device("cuda", int(number))
 
     def activate_device(self) -> torch.device:
         """Makes the run's device the current one of this process, and returns it."""
