@@ -19,7 +19,8 @@ def refuse_replaced_parts(config: DictConfig) -> None:
     """
     chosen: dict[str, Any] = dict(config.hydra.runtime.choices)
     name = chosen.get(GROUP)
-    paths = (Path(source.path) / GROUP / f"{name}.yaml" for source in config.hydra.runtime.config_sources)
+    folders = (Path(source.path) for source in config.hydra.runtime.config_sources if source.schema == "file")
+    paths = (folder / GROUP / f"{name}.yaml" for folder in folders)
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
         return

@@ -25,7 +25,8 @@ REPLACED = [
 
 
 def composed(choices: dict[str, Any], *folders: Path) -> DictConfig:
-    sources = [{"path": str(folder)} for folder in (*folders, CONF)]
+    sources = [{"schema": "pkg", "path": "hydra.conf"}]  # Hydra's own, a package and no folder
+    sources += [{"schema": "file", "path": str(folder)} for folder in (*folders, CONF)]
     return OmegaConf.create({"hydra": {"runtime": {"choices": choices, "config_sources": sources}}})
 
 
@@ -56,6 +57,14 @@ def test_an_algorithm_of_ones_own_is_held_to_its_parts(tmp_path: Path):
     refuse_replaced_parts(composed({"algorithm": "mine", "local": "adam"}, tmp_path))
     with pytest.raises(ConfigError, match="algorithm=mine chooses local=adam, but the run has local=sgd"):
         refuse_replaced_parts(composed({"algorithm": "mine", "local": "sgd"}, tmp_path))
+
+
+def test_a_folder_that_is_called_like_hydras_package_is_not_looked_into(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    planted = tmp_path / "hydra.conf" / "algorithm" / "scaffold.yaml"
+    planted.parent.mkdir(parents=True)
+    planted.write_text("defaults:\n  - override /local: adam\n")
+    refuse_replaced_parts(composed({**catalog.defaults(CONF), **ALGORITHMS["scaffold"], "algorithm": "scaffold"}))
 
 
 @pytest.mark.parametrize("command", [("run",), ("run", "-m"), ("plan",)])
