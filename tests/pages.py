@@ -9,8 +9,8 @@ GUIDE = HOUSE / "docs" / "parts.md"
 STUDIES = sorted((HOUSE / "scripts" / "studies").rglob("*.md"))
 BLOCK = re.compile(r"^```(?:python|yaml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`((?:mine|sparse|fedexp|conf|tests|\.github)/[\w/.]+\.(?:py|ya?ml))`")
-INDENTED = re.compile(r"^    (?:PYTHONPATH=\. )?(fedexp [^\n]*)", re.MULTILINE)
-INLINE = re.compile(r"`(?:PYTHONPATH=\. )?(fedexp [^`]+)`")
+INDENTED = re.compile(r"^    (fedexp [^\n]*)", re.MULTILINE)
+INLINE = re.compile(r"`(fedexp [^`]+)`")
 
 
 def name(page: Path) -> str:

@@ -129,18 +129,19 @@ def test_version_and_citation_agree():
 def test_parts_of_a_users_own_repository(own: Path):
     parts = ["distilled", "focal", "middle_mean", "nets", "residual", "tumours", "waiting"]
     assert sorted(path.stem for path in (own / "mine").glob("*.py")) == parts
-    path = f"{own}{os.pathsep}{HOUSE}"
-    assert "3 passed" in python(own, "-m", "pytest", "-q", "-p", "no:cacheprovider", path=path)
+    assert "3 passed" in python(own, "-m", "pytest", "-q", "-p", "no:cacheprovider", path=str(HOUSE))
     told = typed(own, "run", "--config-dir", "conf", "dataset=tumours", "rounds=3", "selector=waiting",
                  "aggregator=middle_mean", "model=residual", "loss=focal", "local=distilled",
-                 "engine=loop", "pictures=false", PYTHONPATH=path)  # fmt: skip
+                 "engine=loop", "pictures=false", PYTHONPATH=str(HOUSE))  # fmt: skip
     assert "final accuracy" in told.stdout, told.stderr
 
 
 def test_a_module_that_cannot_be_found_or_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(tmp_path)
     write(tmp_path, {"hasty/part.py": "import nowhere_to_be_found\n"})
-    with pytest.raises(ConfigError, match="there is no module absent; put its folder on PYTHONPATH or install it"):
+    with pytest.raises(
+        ConfigError, match="there is no module absent here; go to its folder, put that on PYTHONPATH, or install it"
+    ):
         spec.find_class("absent.part.Part", "selector")
     with pytest.raises(ConfigError, match="cannot be imported: No module named 'nowhere_to_be_found'"):
         spec.find_class("hasty.part.Part", "selector")

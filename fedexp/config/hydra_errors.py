@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from traceback import walk_tb
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
@@ -15,7 +16,7 @@ from omegaconf import DictConfig, ListConfig
 from omegaconf.errors import InterpolationKeyError, InterpolationToMissingValueError, OmegaConfBaseException
 from yaml import YAMLError
 
-from fedexp.config import catalog
+from fedexp.config import catalog, synonyms
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError, did_you_mean, first_line
 
@@ -108,6 +109,8 @@ def explain_unknown_key(key: str, key_names: Sequence[str]) -> str:
         or [tails[name] for name in difflib.get_close_matches(tail, tails, n=2, cutoff=0.75)]
     )
     noun = "key" if head else "key or group"
+    if synonym := synonyms.key_synonym(key):
+        return f"unknown {noun} {key}; write {synonym}"
     group, _, subkey = key.partition(".")
     elsewhere = catalog.options_with(conf_dir(), group, subkey) if subkey else []
     if elsewhere and f"{group}.{subkey}" not in close:
@@ -124,7 +127,13 @@ def _missing_file(error: MissingConfigException) -> str:
         return f"unknown root config {option}; it must be a YAML file in the config folder"
     said_in = re.match(r"In '([^']+)'", str(error))
     where = f"{said_in[1]}.yaml: " if said_in and "/" in said_in[1] and not said_in[1].startswith("hydra/") else ""
-    hint = f"; {did_you_mean(option, error.options)}" if error.options else ""
+    synonym, working_folder = synonyms.option_synonym(group, option), Path("conf", group, f"{option}.yaml")
+    if synonym:
+        hint = f"; write {synonym}"
+    elif working_folder.is_file():
+        hint = f"; to use {working_folder}, add --config-dir conf"
+    else:
+        hint = f"; {did_you_mean(option, error.options)}" if error.options else ""
     return f"{where}unknown option {group}={option}{hint}"
 
 

@@ -13,13 +13,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError
-from fedexp.core.importing import FACTORY
+from fedexp.core.importing import FACTORY, find_package
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.locks import file_lock
 from fedexp.files.url_credentials import is_in_environment
@@ -156,11 +155,10 @@ def _nodes(node: Any) -> Iterator[Mapping]:
 
 def import_locations(package: str) -> list[str]:
     """The paths a package would be imported from, found without importing it; several for a namespace package."""
-    with suppress(ImportError, ValueError):
-        spec = find_spec(package)
-        if spec is not None:
-            return [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
-    return []
+    spec = find_package(package)
+    if spec is None:
+        return []
+    return [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
 
 
 def _package(target: str) -> str:

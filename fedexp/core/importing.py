@@ -2,8 +2,12 @@
 
 import os
 import re
-from contextlib import nullcontext
+import sys
+from contextlib import nullcontext, suppress
 from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from fedexp.core.errors import ConfigError
@@ -12,11 +16,26 @@ from fedexp.core.user_code import refuse_changed_settings, refuse_errors
 FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")  # module:name
 
 
+def find_package(package: str) -> ModuleSpec | None:
+    """Where a package would be imported from, without importing it; None if it is nowhere.
+
+    The working folder comes last, behind all that is installed.
+    """
+    with suppress(ImportError, ValueError):
+        if spec := find_spec(package):
+            return spec
+    with suppress(FileNotFoundError):  # the working folder was removed
+        return PathFinder.find_spec(package, [str(Path.cwd())])
+    return None
+
+
 def import_object(target: str, where: str, expected: str = "a part") -> Any:
     """The object with a dotted name, or `module:name`; `where` is its config key, `expected` what it must be."""
     module, _, name = target.replace(":", ".").rpartition(".")
     ours = module.startswith("fedexp.")
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")  # torch.compile gives back what it is given
+    if not ours:
+        _add_working_folder(module.partition(".")[0])
     with nullcontext() if ours else refuse_changed_settings(f"{where}={target}: its module"):
         try:
             with refuse_errors(f"{where}={target} cannot be imported:", allowed=(ModuleNotFoundError, AttributeError)):
@@ -37,9 +56,18 @@ def import_object(target: str, where: str, expected: str = "a part") -> Any:
             raise ConfigError(f"{where} must name {expected}, but {target} does not exist") from None
 
 
+def _add_working_folder(package: str) -> None:
+    """Puts the working folder last on Python's path if a package lies there and nowhere else."""
+    with suppress(ImportError, ValueError, FileNotFoundError):
+        if find_spec(package) is None and find_package(package) is not None:
+            sys.path.append(str(Path.cwd()))
+
+
 def _missing_module(target: str, module: str, ours: bool) -> str:
     """The message about a module that does not exist."""
     file = target.replace(".py:", ":")
     if module.endswith(".py"):
         return f"{target.partition(':')[0]} is a file and no module; write {file}"
-    return f"there is no module {module}" + ("" if ours else "; put its folder on PYTHONPATH or install it")
+    return f"there is no module {module}" + (
+        "" if ours else " here; go to its folder, put that on PYTHONPATH, or install it"
+    )

@@ -161,7 +161,8 @@ class Part:
                 object.__setattr__(self, entry.name, convert(hints[entry.name], value))
             except TypeError:
                 wanted = describe(hints[entry.name]) + exceeded_bound(hints[entry.name], value)
-                raise ConfigError(f"{type(self).__name__}.{entry.name} must be {wanted}, got {value!r}") from None
+                hint = f"; {entry.metadata['hint']}" if "hint" in entry.metadata else ""
+                raise ConfigError(f"{type(self).__name__}.{entry.name} must be {wanted}, got {value!r}{hint}") from None
         self.check()
 
     @classmethod

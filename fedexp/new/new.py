@@ -1,8 +1,8 @@
 """The three files of an own part: a small part of its group under another name, its option, and a test.
 
 It is a copy of one of our options where one is small and needs nothing but `fedexp.parts`, else an example that is kept
-for this. Its docstring ends with what a part of the group may override. The files lie where `--config-dir conf` and
-`PYTHONPATH=.` find them: `mine/NAME.py`, `conf/GROUP/NAME.yaml`, `tests/`.
+for this. Its docstring ends with what a part of the group may override. The files lie where `--config-dir conf` finds
+them, and Python from the working folder: `mine/NAME.py`, `conf/GROUP/NAME.yaml`, `tests/`.
 """
 
 import ast
@@ -96,9 +96,7 @@ def write(group: str, name: str, into: Path) -> list[Path]:
 
 def trial_command(group: str, name: str) -> str:
     """The command that tries the part, in the folder that it was written to."""
-    return " ".join(
-        ["PYTHONPATH=. fedexp run --config-dir conf", f"{group}={name}", *REQUIRED_OVERRIDES.get(group, ()), "rounds=3"]
-    )
+    return " ".join(["fedexp run --config-dir conf", f"{group}={name}", *REQUIRED_OVERRIDES.get(group, ()), "rounds=3"])
 
 
 def files(group: str, name: str) -> dict[str, str]:

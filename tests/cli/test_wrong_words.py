@@ -23,7 +23,7 @@ from fedexp import cli
         (["run", "--package"], "--package must be given, got none"),
         (["run", "--resolve=yes", "--cfg", "job"], "--resolve takes no value, got 'yes'"),
         (["run", "--multi"], "unknown flag --multi; did you mean --multirun?"),
-        (["run", "--local-lr", "0.1"], "unknown flag --local-lr; keys are written without dashes: local_lr=VALUE"),
+        (["run", "--local-lr", "0.1"], "unknown flag --local-lr; keys are written without dashes: local_lr=0.1"),
         (
             ["verify", "x", "--all", "--rounds", "2"],
             "verify takes --all or --rounds, got --all and --rounds 2; leave one out",

@@ -70,7 +70,24 @@ SPECIAL = "close brackets and quotes, and quote a value with special signs"
         ("~sed", "unknown key or group sed; did you mean seed?"),
         ("modl@model=mlp", "unknown key or group modl; did you mean model?"),
         ("model@x=mlp", "unknown key or group model@x; did you mean model?"),
+        (
+            "optimizer=adam",
+            "unknown key or group optimizer; write local=sgd, adam, adamw or rmsprop of the clients, "
+            "server_optimizer=... of the server",
+        ),
+        ("alpha=0.1", "unknown key or group alpha; write federation=dirichlet federation.alpha=0.1"),
+        (
+            "scenario.participants=0.2",
+            "scenario.participants must be an integer >= 1, got 0.2; a share is "
+            "selector.fraction=0.1 selector.count=null",
+        ),
         # an option
+        ("dataset=CIFAR10", "unknown option dataset=CIFAR10; did you mean cifar10?"),
+        (
+            "dataset=fashion_mnist",
+            "unknown option dataset=fashion_mnist; write dataset=torchvision dataset.name=FashionMNIST",
+        ),
+        ("algorithm=moon", "unknown option algorithm=moon; write local=moon"),
         ("model=mpl", "unknown option model=mpl; did you mean mlp?"),
         ("experiment=smok", "unknown option experiment=smok; did you mean smoke?"),
         ("hydra/launcher=bsic", "unknown option hydra/launcher=bsic; did you mean basic?"),

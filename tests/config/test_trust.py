@@ -135,3 +135,17 @@ def test_a_package_that_offers_parts_does_not_offer_all_its_functions(monkeypatc
     trust.NO_TRUST.refuse_untrusted({"selector": {"_target_": "numpy.Waiting"}}, Path("run"))
     with pytest.raises(ConfigError, match="run names numpy:load, which was never run here"):
         trust.NO_TRUST.refuse_untrusted(made_by("numpy:load"), Path("run"))
+
+
+@pytest.mark.usefixtures("note")
+def test_a_package_of_the_working_folder_is_known_there_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    for project in ("own", "strange"):
+        lies_in(project, monkeypatch, tmp_path)
+    monkeypatch.setattr(sys, "path", [])
+    monkeypatch.chdir(tmp_path / "own")
+    trust.remember_modules(CONFIG)
+    trust.NO_TRUST.refuse_untrusted(CONFIG, Path("run"))
+    monkeypatch.chdir(tmp_path / "strange")
+    with pytest.raises(ConfigError, match="was never run here"):
+        trust.NO_TRUST.refuse_untrusted(CONFIG, Path("run"))
+    assert sys.path == []

@@ -27,7 +27,7 @@ def test_the_files_and_the_command_are_told(capsys: pytest.CaptureFixture[str]):
         "conf/selector/longest_waiting.yaml",
         "tests/test_longest_waiting.py",
         "",
-        "Try it:  PYTHONPATH=. fedexp run --config-dir conf selector=longest_waiting rounds=3",
+        "Try it:  fedexp run --config-dir conf selector=longest_waiting rounds=3",
     ]
     assert "class LongestWaiting(Selector):" in Path("mine/longest_waiting.py").read_text()
     option = Path("conf/selector/longest_waiting.yaml").read_text()
@@ -39,7 +39,7 @@ def test_another_folder(words: list[str], capsys: pytest.CaptureFixture[str]):
     assert cli.main(["new", *words, "attack", "spite"]) == 0
     *paths, _, trial = capsys.readouterr().out.splitlines()
     assert all(Path(path).is_file() for path in paths)
-    assert trial.startswith("Try it:  cd 'my parts' && PYTHONPATH=. fedexp run --config-dir conf attack=spite ")
+    assert trial.startswith("Try it:  cd 'my parts' && fedexp run --config-dir conf attack=spite ")
     assert {path.name for path in Path("my parts").iterdir()} == {"mine", "conf", "tests"}
 
 

@@ -10,6 +10,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+from fedexp.config import catalog
+from fedexp.config.location import conf_dir
+from fedexp.config.synonyms import key_synonym
 from fedexp.core.errors import ConfigError, did_you_mean
 
 COMMANDS = (
@@ -79,16 +82,20 @@ class Parser(argparse.ArgumentParser):
         """
         arguments, unknown = self.parse_known_intermixed_args(list(words), namespace or argparse.Namespace())
         if unknown:
-            flag = next((word for word in unknown if word.startswith("-")), unknown[0]).partition("=")[0]
-            raise ConfigError(f"unknown flag {flag}; {self._suggestion(flag)}")
+            flag, _, value = next((word for word in unknown if word.startswith("-")), unknown[0]).partition("=")
+            raise ConfigError(f"unknown flag {flag}; {self._suggestion(flag, value or _next_value(words, flag))}")
         return arguments
 
-    def _suggestion(self, flag: str) -> str:
-        """Suggests what to write instead of a flag that this command does not have."""
+    def _suggestion(self, flag: str, value: str) -> str:
+        """Suggests what to write instead of a flag, given with this value, that the command does not have."""
+        key, takes_keys = flag.strip("-").replace("-", "_"), "key=value" in str(self.usage)
+        if takes_keys and key in catalog.load(conf_dir() / "config.yaml"):
+            return f"keys are written without dashes: {key}={value}"
         if commands := [word for word in COMMANDS if flag in parser_of(word).flags]:
             return f"it belongs to {', '.join(commands)}"
-        if "key=value" in str(self.usage) and not get_close_matches(flag, long_names(self), cutoff=0.7):
-            return f"keys are written without dashes: {flag.strip('-').replace('-', '_')}=VALUE"
+        if takes_keys and not get_close_matches(flag, long_names(self), cutoff=0.7):
+            synonym = key_synonym(key)
+            return f"write {synonym}" if synonym else f"keys are written without dashes: {key}={value}"
         return did_you_mean(flag, long_names(self))
 
     def format_help(self) -> str:
@@ -115,6 +122,12 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
         return " ".join((", ".join(action.option_strings), str(action.metavar or ""))).rstrip()
+
+
+def _next_value(words: Sequence[str], flag: str) -> str:
+    """The word behind a flag if it can be its value, else VALUE."""
+    behind = [*words, ""][list(words).index(flag) + 1] if flag in words else ""
+    return behind if behind and not behind.startswith("-") and "=" not in behind else "VALUE"
 
 
 def parser_of(word: str) -> Parser:

@@ -39,7 +39,9 @@ class Scenario(Part):
     """The numbers that several parts share."""
 
     clients: Annotated[int, Range(1)]
-    participants: Annotated[int, Range(1)]
+    participants: Annotated[int, Range(1)] = field(
+        metadata={"hint": "a share is selector.fraction=0.1 selector.count=null"}
+    )
     local_epochs: Epochs = 1
     local_lr: Annotated[float, Positive] = 0.1
     malicious: Annotated[int, Range(0)] = 0

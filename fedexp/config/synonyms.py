@@ -1,0 +1,152 @@
+"""Words of papers and other tools, and what to write for them here.
+
+A word is compared without case, blanks, dashes and underscores. It is looked up only after it was refused.
+"""
+
+import re
+from collections.abc import Mapping
+
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "dataset": {
+        **{
+            name.lower(): f"dataset=torchvision dataset.name={name}"
+            for name in ("CIFAR100", "FashionMNIST", "KMNIST", "SVHN", "USPS")
+        },
+        "fmnist": "dataset=torchvision dataset.name=FashionMNIST",
+        "emnist": "dataset=torchvision dataset.name=EMNIST dataset.split=balanced",
+        "femnist": "dataset=leaf dataset.path=FOLDER",
+        "shakespeare": "dataset=leaf dataset.path=FOLDER dataset.name=shakespeare",
+        "csv": "dataset=table dataset.file=FILE dataset.target=COLUMN",
+        "tabular": "dataset=table dataset.file=FILE dataset.target=COLUMN",
+        "hapt": "dataset=har",
+        "numpy": "dataset=npz dataset.path=FILE",
+    },
+    "federation": {
+        "noniid": "federation=dirichlet federation.alpha=0.5",
+        "lda": "federation=dirichlet",
+        "pathological": "federation=shards",
+        "natural": "federation=subject",
+        "homogeneous": "federation=iid",
+        "uniform": "federation=iid",
+    },
+    "model": {
+        "cnn": "model=simple_cnn",
+        "2nn": "model=mlp 'model.hidden=[200,200]'",
+        "lr": "model=logistic",
+        "logisticregression": "model=logistic",
+        "linear": "model=logistic",
+        "lenet5": "model=lenet",
+        "vgg": "model=vgg11",
+        "lstm": "model=char_lstm",
+        "resnet": "model=torchvision model.name=resnet18",
+        **{
+            name: f"model=torchvision model.name={name}"
+            for name in ("resnet18", "resnet34", "resnet50", "vgg16", "densenet121", "alexnet")
+        },
+        "mobilenet": "model=torchvision model.name=mobilenet_v2",
+        "mobilenetv2": "model=torchvision model.name=mobilenet_v2",
+    },
+    "algorithm": {
+        "moon": "local=moon",
+        "fedlc": "local=fedlc",
+        "fedopt": "algorithm=fedadam, fedyogi or fedadagrad",
+        "ifca": "clustering=ifca",
+        "greedyfed": "selector=greedyfed",
+        "afl": "selector=afl",
+        "ucb": "selector=ucb",
+        "sfedavg": "selector=s_fedavg",
+        "fedcs": "selector=fedcs",
+        "hybridfl": "selector=hybridfl",
+        "dynhybridfl": "selector=dyn_hybridfl",
+        "powerofchoice": "selector=power_of_choice",
+        "oort": "selector=oort",
+        "bulyan": "aggregator=bulyan",
+        "multikrum": "aggregator=multi_krum",
+        "geometricmedian": "aggregator=geometric_median",
+        "rfa": "aggregator=geometric_median",
+        "dpfedavg": "privacy=client_central",
+        "mean": "algorithm=fedavg",
+    },
+    "aggregator": {
+        "mean": "aggregator=fedavg",
+        "average": "aggregator=fedavg",
+        "fedsgd": "algorithm=fedsgd",
+        "rfa": "aggregator=geometric_median",
+        **{name: f"server_optimizer={name.removeprefix('fed')}" for name in ("fedadam", "fedyogi", "fedadagrad")},
+        "fedavgm": "server_optimizer=momentum",
+        "fedprox": "algorithm=fedprox",
+        "scaffold": "algorithm=scaffold",
+        "secagg": "aggregator=secure_mean",
+    },
+    "local": {"fedprox": "local=prox", "momentum": "local=sgd local.momentum=0.9"},
+    "loss": {"ce": "loss=cross_entropy", "crossentropyloss": "loss=cross_entropy", "l1": "loss=mae", "l2": "loss=mse"},
+    "attack": {
+        "byzantine": "attack=sign_flip, gaussian, alie or ipm",
+        "labelflipping": "attack=label_flip",
+        "signflipping": "attack=sign_flip",
+        "noise": "attack=gaussian",
+        "random": "attack=gaussian",
+    },
+    "privacy": {
+        "dp": "privacy=dp_sgd, client_central or client_local",
+        "central": "privacy=client_central",
+        "local": "privacy=client_local",
+    },
+    "selector": {"uniform": "selector=random", "poc": "selector=power_of_choice"},
+    "server_optimizer": {"sgd": "server_optimizer=replace", "none": "server_optimizer=replace"},
+    "engine": {name: f"engine.device={name}" for name in ("cuda", "cpu", "gpu")} | {"gpu": "engine.device=cuda"},
+}
+
+KEYS: Mapping[str, str] = {
+    "optimizer": "local=sgd, adam, adamw or rmsprop of the clients, server_optimizer=... of the server",
+    "optim": "local=sgd, adam, adamw or rmsprop of the clients, server_optimizer=... of the server",
+    "scheduler": "schedule=cosine",
+    "lrscheduler": "schedule=cosine",
+    "alpha": "federation=dirichlet federation.alpha=0.1",
+    "beta": "federation=dirichlet federation.alpha=0.1",
+    "dirichlet": "federation=dirichlet federation.alpha=0.1",
+    "iid": "federation=iid",
+    "partitioner": "federation=...",
+    "mu": "algorithm=fedprox local.mu=0.01",
+    "strategy": "algorithm=... or aggregator=...",
+    "method": "algorithm=...",
+    "algo": "algorithm=...",
+    "gpu": "engine.device=cuda",
+    "cuda": "engine.device=cuda",
+    "epsilon": "privacy=dp_sgd privacy.clip=1 privacy.epsilon=3 privacy.delta=1e-5",
+    "dp": "privacy=dp_sgd privacy.clip=1 privacy.epsilon=3 privacy.delta=1e-5",
+    "numclients": "scenario.clients=100",
+    "nclients": "scenario.clients=100",
+    "numrounds": "rounds=100",
+    "numepochs": "local.epochs=5",
+    "localepochs": "scenario.local_epochs=5",
+    "learningrate": "local.lr=0.1",
+    "fraction": "selector.fraction=0.1 selector.count=null",
+    "fractionfit": "selector.fraction=0.1 selector.count=null",
+    "fractiontrain": "selector.fraction=0.1 selector.count=null",
+    "joinratio": "selector.fraction=0.1 selector.count=null",
+    "clientfraction": "selector.fraction=0.1 selector.count=null",
+    "name": "hydra.run.dir=outputs/NAME",
+    "output": "hydra.run.dir=FOLDER",
+    "outputdir": "hydra.run.dir=FOLDER",
+    "outdir": "hydra.run.dir=FOLDER",
+    "device": "engine.device=cuda",
+    "workers": "engine.workers=2",
+    "seeds": "-m seed=0,1,2",
+    "mlflow": "tracker=mlflow",
+    "tensorboard": "tracker=tensorboard",
+}
+
+
+def option_synonym(group: str, name: str) -> str | None:
+    """The words that choose what others call by an option's `name`; None for a word that nobody uses."""
+    return OPTIONS.get(group, {}).get(_normalize(name))
+
+
+def key_synonym(key: str) -> str | None:
+    """The words that set what others call by this key; None for a word that nobody uses."""
+    return KEYS.get(_normalize(key))
+
+
+def _normalize(word: str) -> str:
+    return re.sub(r"[\s_-]", "", word).lower()
