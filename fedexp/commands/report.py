@@ -7,6 +7,7 @@ and LaTeX.
 """
 
 import sys
+from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,13 @@ NAME = "report.html"
 
 def build_parser() -> Parser:
     """Declares folders of runs, the page to write, and the settings of a grid."""
-    parser = Parser("report DIR... [--grid ROWS,COLUMNS] [--out FILE] [--wide]", __doc__)
+    parser = Parser("report DIR... [--grid ROWS,COLUMNS | --columns NAMES] [--percent] [--out FILE] [--wide]", __doc__)
     parser.words("folders", lambda _, word: candidates.complete_run_folder(word))
     help_text = "lay final accuracies out by two settings instead, as heat maps with the worst case of each row"
     parser.add_flag(f"{help_text}; e.g. aggregator,attack", "--grid", type=_axes, metavar="ROWS,COLUMNS")
+    help_text = "the columns of the tables, by their names; e.g. 'final accuracy,RoA@0.8'"
+    parser.add_flag(help_text, "--columns", type=_columns, metavar="NAMES")
+    parser.add_flag("accuracies and other shares in percent", "--percent", action="store_true")
     parser.add_flag("the page: FILE.html or FILE.md", "--out", type=_page, values=complete_folder, metavar="FILE")
     parser.add_flag("print columns that do not fit the terminal, too", "--wide", action="store_true")
     return parser
@@ -40,13 +44,15 @@ def act(words: list[str]) -> int:
     arguments = build_parser().read(words)
     if not arguments.folders:
         raise ConfigError("report needs folders of runs; e.g. fedexp report outputs/latest")
+    if arguments.grid and (arguments.columns or arguments.percent):
+        raise ConfigError("--columns and --percent are for the tables of methods, which --grid replaces; leave one out")
     directories = list(map(Path, arguments.folders))
     page = arguments.out or (directories[0] if len(directories) == 1 else OUTPUTS) / NAME
     from fedexp.report.read import runs
 
     collected_runs, empty = runs.collect_runs(directories)
     try:
-        titled_grids = _write_report(page, collected_runs, empty, arguments.grid)
+        titled_grids = _write_report(page, collected_runs, empty, arguments)
     except OSError as error:
         raise ConfigError(
             f"cannot write the report {display_path(page)}: {error.strerror}; give another --out"
@@ -58,17 +64,19 @@ def act(words: list[str]) -> int:
 
 
 def _write_report(
-    page: Path, collected_runs: "list[Run]", empty: list[Path], by: tuple[str, str] | None
+    page: Path, collected_runs: "list[Run]", empty: list[Path], arguments: Namespace
 ) -> "list[tuple[str, Grid]]":
     from fedexp.report.html import page as html_page
     from fedexp.report.pages import markdown_page
     from fedexp.report.read import methods
+    from fedexp.report.topics.tables import View
 
     writer, grouped = html_page if page.suffix == ".html" else markdown_page, methods.group_runs(collected_runs)
-    if by is None:
-        return [(table.title, table.grid()) for table in writer.write(page, grouped, empty)]
+    if arguments.grid is None:
+        view = View(columns=arguments.columns, percent=arguments.percent)
+        return [grid for table in writer.write(page, grouped, empty, view) for grid in table.grids()]
     distinct_runs = [run for method in grouped for run in method.runs]  # a repeated seed once
-    return writer.write_grid(page, distinct_runs, by)
+    return writer.write_grid(page, distinct_runs, arguments.grid)
 
 
 def _axes(text: str) -> tuple[str, str]:
@@ -78,6 +86,13 @@ def _axes(text: str) -> tuple[str, str]:
             f"must be two settings, e.g. --grid aggregator,attack or --grid aggregator,local.lr; got {text!r}"
         )
     return rows, columns
+
+
+def _columns(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise InvalidArgument(f"must be names with commas between them, got {text!r}; e.g. --columns 'final accuracy'")
+    return names
 
 
 def _page(text: str) -> Path:

@@ -1,13 +1,17 @@
 """What can be chosen, read straight from the YAML files of `conf/`: groups, options and keys, without Hydra."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from fedexp.config.override_text import short_text
 from fedexp.core import nested
+
+_SPLIT = "federation"
+_WORK = ("clients", "participants", "count", "epochs", "steps", "batch_size", "lr", "local_epochs", "local_lr")
 
 
 def groups(conf: Path) -> list[str]:
@@ -91,6 +95,32 @@ def dotted_values(node: Mapping[str, Any]) -> dict[str, Any]:
     """The dotted keys of a config file with their values, less what only Hydra and the builder read."""
     items = nested.flatten_keys(node).items()
     return {key: value for key, value in items if key.rpartition(".")[2] not in ("_target_", "defaults")}
+
+
+def changed_keys(conf: Path, group: str, option: str, value: Callable[[str], Any]) -> list[str]:
+    """The keys of a part that are not at their defaults, as `key=value`; of a split every number.
+
+    `value` returns what a run has for a key of the group, dotted where it is nested. A default that follows another
+    key is left out, and so is what tells how much work a client does: rate, batches and epochs.
+    """
+    if option not in options(conf, group):
+        return []
+    return _differences(dotted_values(part(conf, group, option)), value, always=float if group == _SPLIT else ())
+
+
+def changed_scenario(conf: Path, value: Callable[[str], Any]) -> list[str]:
+    """The keys of the scenario that are not at their defaults, as `key=value`, less numbers of clients and work."""
+    return _differences(dotted_values(root(conf)["scenario"]), value)
+
+
+def _differences(defaults: Mapping[str, Any], value: Callable[[str], Any], always: type | tuple[()] = ()) -> list[str]:
+    """What differs from the defaults, or is of the type `always`."""
+    values = {key: value(key) for key, text in defaults.items() if key not in _WORK and "${" not in str(text)}
+    return [
+        f"{key}={short_text(entry)}"
+        for key, entry in values.items()
+        if entry is not None and (short_text(entry) != short_text(defaults[key]) or isinstance(entry, always))
+    ]
 
 
 def comments(path: Path) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The first lines of a run: its parts, its size, and settings that have no effect."""
 
 from collections.abc import Iterator
+from functools import reduce
 
 from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
@@ -13,7 +14,7 @@ GROUPS = ("dataset", "federation", "model", "local", "selector", "aggregator")  
 
 def lines(exp: Experiment, clients: int) -> Iterator[str]:
     """Describes the parts and how many of the `clients` take part; notes settings that have no effect."""
-    yield " ".join(f"{group}={option(exp.part(group))}" for group in (*GROUPS, *_unusual_groups(exp)))
+    yield " ".join(_words(exp))
     participants = exp.selector.clients_per_round(clients)
     participation = f"{clients} clients" if participants is None else f"{participants} of {clients} clients a round"
     yield (
@@ -23,15 +24,23 @@ def lines(exp: Experiment, clients: int) -> Iterator[str]:
     yield from _without_effect(exp, clients, participants)
 
 
-def _unusual_groups(exp: Experiment) -> list[str]:
-    """The other groups that change results and whose option is not the usual one."""
-    usual = catalog.defaults(conf_dir())
-    roles_with_results = [role for role in roles.all_roles() if role.changes_results and role.name not in GROUPS]
-    return [
-        role.name
-        for role in roles_with_results
-        if type(part := exp.part(role.name)) is not role.kind and option(part) != usual.get(role.name, role.default)
-    ]
+def _words(exp: Experiment) -> Iterator[str]:
+    """The parts as they would be typed, with those of their keys that are not at their defaults."""
+    usual = {role.name: role.default for role in roles.all_roles()} | catalog.defaults(conf_dir())
+    other_roles = [role for role in roles.all_roles() if role.changes_results and role.name not in GROUPS]
+    for group in (*GROUPS, *(role.name for role in other_roles)):
+        part = exp.part(group)
+        idle = any(type(part) is role.kind for role in other_roles if role.name == group)
+        name = usual[group] if idle else option(part)
+        keys = catalog.changed_keys(conf_dir(), group, name, lambda key, part=part: _attribute(part, key))
+        if group in GROUPS or keys or name != usual[group]:
+            yield from (f"{group}={name}", *(f"{group}.{key}" for key in keys))
+
+
+def _attribute(part: object, key: str) -> object:
+    """The value of a dotted key; None if the part keeps none under this name."""
+    value = reduce(lambda node, name: getattr(node, name, None), key.split("."), part)
+    return value if isinstance(value, bool | int | float | str | list | tuple) else None
 
 
 def _without_effect(exp: Experiment, clients: int, participants: int | None) -> Iterator[str]:

@@ -9,7 +9,8 @@ from fedexp.run.banner import lines
 def test_two_words_bring_an_experiment():
     told = list(lines(experiment("selector=greedyfed", "dataset=cifar10"), 100))
     assert told == [
-        "dataset=cifar10 federation=dirichlet model=simple_cnn local=sgd selector=greedyfed aggregator=fedavg",
+        "dataset=cifar10 federation=dirichlet federation.alpha=0.5 model=simple_cnn "
+        "local=sgd selector=greedyfed aggregator=fedavg",
         "30 rounds, 10 of 100 clients a round, 5 epochs of batches of 20 at rate 0.05",
     ]
 
@@ -24,7 +25,10 @@ def test_every_part_that_is_not_usual_is_named():
         "privacy.delta=1e-5",
     )
     first, *rest = lines(experiment(*words, "schedule=cosine", "codec=float16"), 10)
-    assert first.endswith(" aggregator=fedavg schedule=cosine codec=float16 attack=alie privacy=client_local")
+    assert first.endswith(
+        " aggregator=fedavg schedule=cosine codec=float16 attack=alie privacy=client_local privacy.clip=1 "
+        "privacy.epsilon=5 privacy.delta=1e-05"
+    )
     assert len(rest) == 1
 
 

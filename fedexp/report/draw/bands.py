@@ -1,18 +1,17 @@
 """The course of a quantity for each method: the mean line over its seeds, in the band from the least to the greatest.
 
-Between two known values of a run lies a straight line, so runs that are evaluated at different rounds or times can be
-averaged from where the last of them begins. Where some have ended (unfinished, stopped early) the line is dotted.
-A curve of many points is thinned out evenly, so that the page of a large sweep stays small: the fewer methods, the more
-points.
+Where some runs have ended (unfinished, stopped early) the line is dotted. A curve of many points is thinned out evenly,
+so that the page of a large sweep stays small: the fewer methods, the more points.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedexp.report.draw import style
+from fedexp.report.draw import curve_data, end_labels, style
+from fedexp.report.draw.band import Band, Curve, average_curves, thin_out
 from fedexp.report.draw.section import Picture
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
@@ -26,17 +25,6 @@ NOTE = (
 )
 _MOST, _TOGETHER = 400, 12_000  # points of a line, and of all lines of a drawing
 _LOGARITHMIC = 200.0  # times the least value: from there on a quantity that is free to is drawn by its logarithm
-Curve = tuple[np.ndarray, np.ndarray]
-
-
-class Band(NamedTuple):
-    """Mean, minimum and maximum over runs at the positions `x`; `complete` where all runs have a value."""
-
-    x: np.ndarray
-    mean: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    complete: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,49 +38,6 @@ class PlotSpec:
     zero: bool = False
     log: bool = False
     tab: str = ""
-
-
-def finite_points(x: np.ndarray, y: np.ndarray) -> Curve:
-    """The points `[m]` of a curve `x [n]`, `y [n]` that exist."""
-    exists = np.isfinite(x) & np.isfinite(y)
-    return x[exists], y[exists]
-
-
-def by_round(column: str) -> Callable[[Run], Curve]:
-    """A column of metrics.csv over the rounds."""
-    return lambda run: finite_points(run.rounds.astype(float), run.column(column))
-
-
-def by_column(x_column: str, y_column: str) -> Callable[[Run], Curve]:
-    """A column of metrics.csv over another one."""
-    return lambda run: finite_points(run.column(x_column), run.column(y_column))
-
-
-def band(curves: Sequence[Curve]) -> Band | None:
-    """The band of a method's curves; None where they have no points."""
-    curves = [(x, y) for x, y in curves if len(x)]
-    if not curves:
-        return None
-    grid = np.unique(np.concatenate([x for x, _ in curves]))
-    grid = grid[grid >= max(x[0] for x, _ in curves)]
-    values = np.stack([np.interp(grid, x, y, left=np.nan, right=np.nan) for x, y in curves])
-    run_counts = np.isfinite(values).sum(axis=0)
-    grid, values, run_counts = grid[run_counts > 0], values[:, run_counts > 0], run_counts[run_counts > 0]
-    return Band(
-        x=grid,
-        mean=np.nanmean(values, axis=0),
-        low=np.nanmin(values, axis=0),
-        high=np.nanmax(values, axis=0),
-        complete=run_counts == len(curves),
-    )
-
-
-def thin_out(method_band: Band, most: int) -> Band:
-    """At most so many points of a band, evenly chosen by their order, the first and the last among them."""
-    if len(method_band.x) <= most:
-        return method_band
-    chosen = np.unique(np.rint(np.linspace(0, len(method_band.x) - 1, most)).astype(np.int64))
-    return Band(*(column[chosen] for column in method_band))
 
 
 def picture(spec: PlotSpec, methods: Sequence[Method], curve: Callable[[Run], Curve]) -> Picture | None:
@@ -110,13 +55,15 @@ def picture(spec: PlotSpec, methods: Sequence[Method], curve: Callable[[Run], Cu
         axes.yaxis.set_minor_formatter("")
     elif spec.zero and low >= 0:
         axes.set_ylim(bottom=0)
+    end_labels.draw(axes, drawn_bands)
+    data = curve_data.describe(drawn_bands, spec.horizontal, spec.vertical or spec.title)
     drawn = [method for method, _ in drawn_bands]
-    return Picture(name=spec.name, title=spec.title, figure=figure, methods=drawn, tab=spec.tab)
+    return Picture(name=spec.name, title=spec.title, figure=figure, methods=drawn, tab=spec.tab, data=data)
 
 
 def draw(axes: "Axes", methods: Sequence[Method], curve: Callable[[Run], Curve]) -> list[tuple[Method, Band]]:
     """Draws the bands of the methods that have one, and returns them; of very many methods the lines alone."""
-    bands = ((method, band([curve(run) for run in method.runs])) for method in methods)
+    bands = ((method, average_curves([curve(run) for run in method.runs])) for method in methods)
     drawn_bands = [(method, method_band) for method, method_band in bands if method_band is not None]
     crowd, most = len(drawn_bands) > style.CROWD, max(8, min(_MOST, _TOGETHER // max(1, len(drawn_bands))))
     for method, method_band in drawn_bands:

@@ -12,20 +12,23 @@ if TYPE_CHECKING:
 _STRONGEST, _ABSENT = "#3c83c2", "#88888850"  # dark and light letters can be read on both
 
 
-def draw_cells(figure: "Figure", axes: "Axes", values: np.ndarray, label: str, greatest: float | None = None) -> None:
-    """Colours `values [R, C]`, from 0 to their greatest unless told, with a scale of this name beside them."""
+def draw_cells(figure: "Figure", axes: "Axes", values: np.ndarray, label: str, least: float = 0.0) -> None:
+    """Colours `values [R, C]` from `least` to their greatest, with a scale of this name beside them."""
     from matplotlib.colors import LinearSegmentedColormap
 
     ramp = LinearSegmentedColormap.from_list("heat", [f"{_STRONGEST}00", f"{_STRONGEST}ff"])
-    top = greatest or float(np.nanmax(values, initial=0.0)) or 1.0
+    greatest = float(np.nanmax(values, initial=least))
+    top = greatest if greatest > least else least + 1.0
     colors = ramp.with_extremes(bad=_ABSENT)
-    image = axes.imshow(values, cmap=colors, vmin=0, vmax=top, aspect="auto", interpolation="none")
+    image = axes.imshow(values, cmap=colors, vmin=least, vmax=top, aspect="auto", interpolation="none")
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
     figure.colorbar(image, ax=axes, label=label, pad=0.02)
 
 
-def draw_numbers(axes: "Axes", values: np.ndarray, format_cell: Callable[[float], str]) -> None:
-    """Writes a text for each of the `values [rows, columns]` into its cell."""
+def draw_numbers(
+    axes: "Axes", values: np.ndarray, format_cell: Callable[[float], str], *, lower: float = 0.0, size: float = 8
+) -> None:
+    """Writes a text for each of the `values [rows, columns]` into its cell, so far below its middle."""
     for (row, column), value in np.ndenumerate(values):
-        axes.text(column, row, format_cell(value), ha="center", va="center", fontsize=8, in_layout=False)
+        axes.text(column, row + lower, format_cell(value), ha="center", va="center", fontsize=size, in_layout=False)

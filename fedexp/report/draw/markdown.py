@@ -15,22 +15,28 @@ _LATEX = str.maketrans(
 
 @dataclass(frozen=True)
 class Grid:
-    """Headings and rows of the same length; the first `texts` columns are set left, the others right."""
+    """Headings and rows of the same length; the first `texts` columns are set left, the others right.
+
+    `bold` are cells, (row, column), that a page sets in bold, as the best of a column.
+    """
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
     texts: int = 1
+    bold: frozenset[tuple[int, int]] = frozenset()
 
     def markdown(self, *, padded: bool = True) -> str:
         """A table that also reads well where nobody renders it; not padded, a long one takes half as many bytes."""
-        texts = [[escape_markdown(text) for text in row] for row in (self.headings, *self.rows)]
+        texts = self._cells(escape_markdown, "**{}**")
         widths = [max(3, *map(len, column)) if padded else 3 for column in zip(*texts, strict=True)]
         rule = ["-" * width if n < self.texts else "-" * (width - 1) + ":" for n, width in enumerate(widths)]
         head, *body = [self._align(row, widths) for row in texts]
         return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, rule, *body))
 
     def fit_width(self, width: int | None, hint: str, form: "Callable[[Grid], str] | None" = None) -> str:
-        """The table in a form (Markdown) at most so wide; the last columns give way, and the line below says so.
+        """The table in a form (Markdown) at most so wide, without bold cells.
+
+        The last columns give way, and the line below says so.
 
         `hint` says there what shows them. Columns of texts and one more stay in any case.
         """
@@ -47,10 +53,17 @@ class Grid:
         return Grid(self.headings[:count], [row[:count] for row in self.rows], self.texts)
 
     def latex(self) -> str:
-        """A tabular for the package booktabs."""
-        head, *body = [" & ".join(text.translate(_LATEX) for text in row) for row in (self.headings, *self.rows)]
+        r"""A tabular; its rules need `\usepackage{booktabs}`."""
+        cells = self._cells(lambda text: text.translate(_LATEX), "\\textbf{{{}}}")
+        head, *body = [" & ".join(row) for row in cells]
         columns = "l" * self.texts + "r" * (len(self.headings) - self.texts)
-        lines = [f"\\begin{{tabular}}{{{columns}}}", "\\toprule", f"{head} \\\\", "\\midrule"]
+        lines = [
+            "% \\usepackage{booktabs}",
+            f"\\begin{{tabular}}{{{columns}}}",
+            "\\toprule",
+            f"{head} \\\\",
+            "\\midrule",
+        ]
         return "\n".join([*lines, *(f"{row} \\\\" for row in body), "\\bottomrule", "\\end{tabular}", ""])
 
     def aligned_text(self) -> str:
@@ -58,6 +71,17 @@ class Grid:
         texts = [[escape_controls(text) for text in row] for row in (self.headings, *self.rows)]
         widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
         return "".join("  ".join(self._align(row, widths)).rstrip() + "\n" for row in texts)
+
+    def _cells(self, escape: Callable[[str], str], bold: str) -> list[list[str]]:
+        """The headings and rows escaped, with bold cells as a template says."""
+        rows = [
+            [
+                bold.format(escape(text)) if (row, column) in self.bold else escape(text)
+                for column, text in enumerate(cells)
+            ]
+            for row, cells in enumerate(self.rows)
+        ]
+        return [[escape(text) for text in self.headings], *rows]
 
     def _align(self, row: Sequence[str], widths: Sequence[int]) -> list[str]:
         return [

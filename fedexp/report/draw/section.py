@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fedexp.report.draw import style
 from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.picture_data import PictureData
 from fedexp.report.read.methods import Method
 
 if TYPE_CHECKING:
@@ -17,24 +18,27 @@ if TYPE_CHECKING:
 class Picture:
     """A figure, the name of its file without an ending, and the methods whose artists bear their `style.gid`.
 
-    Pictures with a `tab` are shown in turn, those of one tab together. Without `legend` the picture names the methods.
+    `data` has the numbers behind it. Pictures with a `tab` are shown in turn, those of one tab together. Without
+    `legend` the picture names the methods.
     """
 
     name: str
     title: str
     figure: "Figure"
+    data: PictureData
     caption: str = ""
     methods: Sequence[Method] = ()
     legend: bool = True
     tab: str = ""
 
-    def save(self, folder: Path) -> Path:
-        """Writes the picture with its legend as PNG."""
+    def save(self, folder: Path, endings: Sequence[str] = ("png",)) -> list[Path]:
+        """Writes the picture with its legend, as a file a kind."""
         if self.methods and self.legend:
             style.add_legend(self.figure, self.methods)
-        path = folder / f"{self.name}.png"
-        style.save(path, self.figure)
-        return path
+        paths = [folder / f"{self.name}.{ending}" for ending in endings]
+        for path in paths:
+            style.save(path, self.figure)
+        return paths
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

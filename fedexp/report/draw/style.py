@@ -1,7 +1,8 @@
 """How every picture looks: colours, lines, a quiet grid, the legend below it; and how it is saved.
 
-The colours are those of Okabe and Ito (2008) without yellow, which is too pale for a line; after seven methods the
-dashes change. matplotlib is imported when a picture is made: it would slow every other command down.
+The colours are those of Okabe and Ito (2008) without yellow, which is too pale for a line; neighbours differ by their
+dashes, too. Seven colours and four kinds of dashes make 28 different lines. matplotlib is imported when a
+picture is made: it would slow every other command down.
 """
 
 import warnings
@@ -21,10 +22,12 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#00
 INK, QUIET, RULE, PAPER = "#1c2126", "#5a646e", "#dfe3e8", "#ffffff"  # the HTML page has others of them in the dark
 CROWD = 12  # up to so many methods have bands, and a legend below each drawing of the HTML page
 _DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
+_UNDATED = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 _LEGEND_ROW = 0.21  # inches
 _LETTERS = 34  # of a name beside a row
-_SMALL = (4.4, 3.1)  # inches of a picture of one pair of axes, whose margins are known
-_MARGINS = {"left": 0.19, "right": 0.97, "bottom": 0.165, "top": 0.89}
+_END_LETTERS = 16  # of a name at the end of a curve
+_SMALL = (5.4, 3.2)  # inches of a picture of one pair of axes, whose margins are known
+_MARGINS = {"left": 0.155, "right": 0.97, "bottom": 0.165, "top": 0.89}
 _STYLE: dict[Any, Any] = {
     **dict.fromkeys(("text.color", "axes.labelcolor"), INK),
     **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), QUIET),
@@ -72,9 +75,12 @@ def row_canvas(title: str, horizontal: str, rows: int, margin: float) -> "tuple[
 
 
 def save(path: Path, figure: "Figure") -> None:
-    """Writes a PNG, whole or not at all."""
-    with atomic_path(path) as partial:
-        figure.savefig(partial, format="png")
+    """Writes a PNG, PDF or SVG, by the ending, whole or not at all; the same picture gives the same bytes."""
+    import matplotlib
+
+    kind = path.suffix[1:]
+    with atomic_path(path) as partial, matplotlib.rc_context({"svg.hashsalt": path.stem}):
+        figure.savefig(partial, format=kind, metadata=_UNDATED.get(kind))
 
 
 def color(method: Method) -> str:
@@ -87,9 +93,14 @@ def gid(method: Method) -> str:
     return f"m{method.position}"
 
 
+def dash(method: Method) -> int:
+    """The number of a method's kind of dashes, from 0 (solid)."""
+    return method.position % len(_DASHES)
+
+
 def line_style(method: Method, crowd: bool = False) -> dict[str, Any]:
     """How a method's line is drawn, thin in a crowd."""
-    dashes = _DASHES[method.position // len(COLORS) % len(_DASHES)]
+    dashes = _DASHES[dash(method)]
     thin = {"linewidth": 1.0, "alpha": 0.6} if crowd else {}
     return {"color": color(method), "linestyle": dashes, "gid": gid(method), **thin}
 
@@ -106,9 +117,16 @@ def add_legend(figure: "Figure", methods: Sequence[Method]) -> None:
     figure.legend(handles, names, loc="outside lower center", ncols=columns)
 
 
+def short_name(method: Method) -> str:
+    """What a curve bears at its end: the label, or a number that the legend explains where it is too long."""
+    return method.label if len(method.label) <= _END_LETTERS else f"#{method.position + 1}"
+
+
 def label_with_seeds(method: Method) -> str:
-    """The label, and the number of seeds where there are several."""
-    return f"{method.label} ({len(method.runs)} seeds)" if len(method.runs) > 1 else method.label
+    """What a legend calls a method: the label, and the number of seeds where there are several."""
+    number = "" if short_name(method) == method.label else f"{short_name(method)} "
+    seeds = f" ({len(method.runs)} seeds)" if len(method.runs) > 1 else ""
+    return f"{number}{method.label}{seeds}"
 
 
 def integer_ticks(axis: Any) -> None:

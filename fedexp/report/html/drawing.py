@@ -2,6 +2,8 @@
 
 import io
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 from xml.etree import ElementTree
 
 from fedexp.report.draw import style
@@ -14,7 +16,7 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # in XML; a
 _BLANKS, _DECIMALS = re.compile(r"(?<=[A-Za-z]) |\s*\n\s*"), re.compile(r"(\.\d)\d+")
 _COLOR, _FONT = re.compile("#[0-9a-f]{6}"), re.compile("font-family: [^;]*;? ?")
 _SMALLEST, _LARGEST = 0.75, 1.15  # of the size that is meant, as which a drawing is shown
-_PIXELS = 96  # an inch
+_PIXELS, _POINTS = 96, 72  # an inch
 
 
 def svg(picture: Picture) -> str:
@@ -36,6 +38,7 @@ def svg(picture: Picture) -> str:
             node.insert(0, title)
             node.set("data-m", str(method.position))
     root.attrib = {"viewBox": root.attrib["viewBox"], **_frame_attributes(picture)}
+    root.extend(_tips(picture))
     return _FORBIDDEN.sub("", ElementTree.tostring(root, encoding="unicode"))
 
 
@@ -70,11 +73,28 @@ def _ink(color: str) -> str:
     return f"var(--{_INKS[color]})" if color in _INKS else color
 
 
+def _tips(picture: Picture) -> Iterator[ElementTree.Element]:
+    """A strip over the first axes for each text of `picture.data.tips`, as wide as the way to its neighbours."""
+    if not picture.data.tips:
+        return
+    axes, scale = picture.figure.axes[0], _POINTS / picture.figure.dpi
+    centres = [scale * axes.transData.transform((x, axes.get_ylim()[0]))[0] for x, _ in picture.data.tips]
+    box = axes.bbox
+    edges = [scale * box.x0, *(sum(pair) / 2 for pair in pairwise(centres)), scale * box.x1]
+    top = scale * (picture.figure.bbox.height - box.y1)
+    for (start, end), (_, text) in zip(pairwise(edges), picture.data.tips, strict=True):
+        numbers = {"x": start, "y": top, "width": end - start, "height": scale * box.height}
+        strip = ElementTree.Element("rect", {name: f"{number:.1f}" for name, number in numbers.items()})
+        strip.set("class", "tip")
+        ElementTree.SubElement(strip, "title").text = text
+        yield strip
+
+
 def _frame_attributes(picture: Picture) -> dict[str, str]:
     """The name of a drawing for who cannot see it, and how far it may shrink and grow."""
     width = picture.figure.get_figwidth() * _PIXELS
     return {
         "role": "img",
-        "aria-label": f"{picture.title}. {picture.caption}".strip(),
+        "aria-label": f"{picture.title}. {picture.caption} {picture.data.text}".replace("  ", " "),
         "style": f"min-width: {_SMALLEST * width:.0f}px; max-width: {_LARGEST * width:.0f}px",
     }

@@ -123,4 +123,4 @@ document.getElementById("theme").addEventListener("click", () => {
   const dark = root.style.colorScheme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   root.style.colorScheme = dark === "dark" ? "light" : "dark";
 });
-addEventListener("beforeprint", () => all("details").forEach((one) => { one.open = true; }));
+addEventListener("beforeprint", () => all("details.doubts").forEach((one) => { one.open = true; }));

@@ -13,19 +13,21 @@ from fedexp.report.html.section import legend_key, section_html
 from fedexp.report.pages import sections
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
-from fedexp.report.topics import grid, provenance, tables
-from fedexp.report.topics.tables import Table
+from fedexp.report.topics import grid, provenance, setup, tables
+from fedexp.report.topics.setup import Fact
+from fedexp.report.topics.tables import Table, View
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
 @style.style()
-def write(page: Path, methods: Sequence[Method], empty: Sequence[Path]) -> list[Table]:
+def write(page: Path, methods: Sequence[Method], empty: Sequence[Path], view: View) -> list[Table]:
     """Writes the page and returns its tables; `empty` are the folders left out."""
-    result_tables = tables.make_tables(methods)
+    result_tables = tables.make_tables(methods, view)
     title = f"Report: {methods[0].label}" if len(methods) == 1 else f"Report of {len(methods)} methods"
     head = _head(title, provenance.count_text(methods))
-    introduction = _caveats_html(provenance.caveats(methods, empty)) + _chooser(methods)
+    introduction = _summary_html(setup.facts(methods), setup.outcome(result_tables[0]))
+    introduction += _caveats_html(provenance.caveats(methods, empty)) + _chooser(methods)
     write_atomically(page, _page_html(head, introduction, sections.method_sections(methods, result_tables)).encode())
     return result_tables
 
@@ -64,6 +66,12 @@ def _head(title: str, lead: str) -> str:
 
 def _file(name: str) -> str:
     return files("fedexp.report.html").joinpath(name).read_text(encoding="utf-8")
+
+
+def _summary_html(facts: Sequence[Fact], outcome: str) -> str:
+    """What was run and what came out."""
+    entries = "".join(f"<div><dt>{escape(term)}</dt><dd>{escape(text)}</dd></div>" for term, text in facts)
+    return f'<dl class="facts">{entries}</dl><p class="outcome">{escape(outcome)}</p>'
 
 
 def _caveats_html(caveats: Sequence[str]) -> str:

@@ -10,7 +10,6 @@ from fedexp.report.html.drawing import svg
 from fedexp.report.html.table import table
 from fedexp.report.read.methods import Method
 
-_DASHES = 4
 _WIDE = 6  # inches, from which on a drawing has a row of its own
 
 
@@ -25,7 +24,7 @@ def section_html(section: Section) -> str:
 
 def legend_key(method: Method) -> str:
     """One button of a legend, which hides and shows the method in every drawing."""
-    kind = f"c{method.position % len(style.COLORS)} d{method.position // len(style.COLORS) % _DASHES}"
+    kind = f"c{method.position % len(style.COLORS)} d{style.dash(method)}"
     return (
         f'<button type="button" aria-pressed="true" data-m="{method.position}"><svg class="sample" viewBox="0 0 26 8" '
         f'aria-hidden="true"><path class="{kind}" d="M1 4H25"/></svg><span>'
@@ -55,4 +54,11 @@ def _figure(picture: Picture) -> str:
     named = picture.legend and 1 < len(picture.methods) <= style.CROWD
     legend = f'<div class="legend">{"".join(map(legend_key, picture.methods))}</div>' if named else ""
     caption = f"<figcaption>{escape(picture.caption)}</figcaption>" if picture.caption else ""
-    return f'<figure{wide}><div class="canvas">{svg(picture)}</div>{legend}{caption}</figure>\n'
+    return f'<figure{wide}><div class="canvas">{svg(picture)}</div>{legend}{caption}{_numbers(picture)}</figure>\n'
+
+
+def _numbers(picture: Picture) -> str:
+    """The numbers behind a picture, folded away."""
+    data, caption = picture.data, f"Numbers: {picture.title}"
+    note = f"<p>{escape(data.note)}</p>" if data.note else ""
+    return f"<details><summary>Numbers</summary>{table(data.table, caption, copies=False)}{note}</details>"

@@ -1,7 +1,6 @@
 """Tables as tables: sorted by a click on a heading, copied as Markdown or LaTeX by a button."""
 
 import re
-from collections.abc import Sequence
 from html import escape
 
 from fedexp.report.draw.markdown import Grid
@@ -10,8 +9,8 @@ _WIDE = 9  # columns
 _COPIES = (("Markdown", Grid.markdown), ("LaTeX", Grid.latex))
 
 
-def table(grid: Grid, caption: str) -> str:
-    """Returns the HTML of a grid; its first column heads the rows."""
+def table(grid: Grid, caption: str, copies: bool = True) -> str:
+    """Returns the HTML of a grid, with buttons that copy it; its first column heads the rows."""
     escaped_caption = escape(caption)
     head = "".join(
         f'<th scope="col"{_number_class(grid, column)} aria-sort="none">'
@@ -19,9 +18,10 @@ def table(grid: Grid, caption: str) -> str:
         for column, name in enumerate(grid.headings)
     )
     small_letters = ' class="wide"' if len(grid.headings) > _WIDE else ""  # in print
-    rows = "".join(f"<tr>{_cells(grid, row)}</tr>\n" for row in grid.rows)
+    rows = "".join(f"<tr>{_cells(grid, number)}</tr>\n" for number in range(len(grid.rows)))
+    buttons = _copy_buttons(grid) if copies else ""
     return (
-        f'<div class="table">{_copy_buttons(grid)}<div class="scroll" tabindex="0" role="group" '
+        f'<div class="table">{buttons}<div class="scroll" tabindex="0" role="group" '
         f'aria-label="{escaped_caption}"><table{small_letters}><caption>{escaped_caption}</caption><thead><tr>{head}'
         "</tr></thead>\n"
         f"<tbody>{rows}</tbody></table></div></div>\n"
@@ -33,10 +33,13 @@ def _with_breaks(name: str) -> str:
     return "<wbr>".join(escape(part) for part in re.split(r"(?<=[/@_])|(?<=\.)(?=\D)", name))
 
 
-def _cells(grid: Grid, row: Sequence[str]) -> str:
-    first, *values = row
-    return f'<th scope="row"><span>{escape(first)}</span></th>' + "".join(
-        f"<td{_number_class(grid, column)}>{escape(cell)}</td>" for column, cell in enumerate(values, start=1)
+def _cells(grid: Grid, row: int) -> str:
+    first, *values = (
+        f"<strong>{escape(cell)}</strong>" if (row, column) in grid.bold else escape(cell)
+        for column, cell in enumerate(grid.rows[row])
+    )
+    return f'<th scope="row"><span>{first}</span></th>' + "".join(
+        f"<td{_number_class(grid, column)}>{cell}</td>" for column, cell in enumerate(values, start=1)
     )
 
 

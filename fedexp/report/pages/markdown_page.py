@@ -6,21 +6,25 @@ from urllib.parse import quote
 
 from fedexp.files.atomic import write_atomically
 from fedexp.report.draw import style
-from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.markdown import Grid, escape_markdown
 from fedexp.report.draw.section import Picture, Section
 from fedexp.report.pages import sections
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
-from fedexp.report.topics import grid, provenance, tables
-from fedexp.report.topics.tables import Table
+from fedexp.report.topics import grid, provenance, setup, tables
+from fedexp.report.topics.tables import Table, View
+
+_PICTURES = ("png", "pdf", "svg")
 
 
 @style.style()
-def write(page: Path, methods: Sequence[Method], empty: Sequence[Path]) -> list[Table]:
+def write(page: Path, methods: Sequence[Method], empty: Sequence[Path], view: View) -> list[Table]:
     """Writes the page and its folder, the page last, and returns the tables; `empty` are the folders left out."""
-    result_tables = tables.make_tables(methods)
+    result_tables = tables.make_tables(methods, view)
     csv = {table.name: table.frame().to_csv(index=False) for table in result_tables}
-    lead = f"# Report\n\n{provenance.count_text(methods)}\n"
+    facts = "".join(f"* {term}: {escape_markdown(text)}\n" for term, text in setup.facts(methods))
+    outcome = escape_markdown(setup.outcome(result_tables[0]))
+    lead = f"# Report\n\n{provenance.count_text(methods)}\n\n{facts}\n{outcome}\n"
     compose(page, lead, provenance.caveats(methods, empty), sections.method_sections(methods, result_tables), csv)
     return result_tables
 
@@ -34,35 +38,44 @@ def write_grid(page: Path, runs: Sequence[Run], by: tuple[str, str]) -> list[tup
 
 
 def compose(page: Path, lead: str, caveats: Sequence[str], shown: Sequence[Section], csv: Mapping[str, str]) -> None:
-    """Writes the folder of the page, then the page; a section whose tables are files has its first table as files."""
+    """Writes the folder of the page, then the page; a section `as_files` has its tables as files, too."""
     folder, content = page.with_suffix(""), [lead, "".join(f"* {note}\n" for note in caveats)]
     for section in shown:
         for picture in section.pictures:
-            picture.save(folder)
+            picture.save(folder, _PICTURES)
         texts = [f"## {section.title}\n", f"{section.note}\n" if section.note else ""]
-        texts += [_figure(section, picture, folder.name) for picture in section.pictures]
+        texts += [_figure(picture, folder.name) for picture in section.pictures]
         texts += [_table(caption, grid.markdown(), section.title) for caption, grid in section.tables]
         if section.as_files:
-            texts.append(_write_table_files(folder, section, csv.get(section.name)))
+            texts += [
+                _write_table_files(folder, name, grid, csv.get(name))
+                for name, (_, grid) in zip(_file_names(section), section.tables, strict=True)
+            ]
         content.append("\n".join(text for text in texts if text))
     write_atomically(page, "\n".join(text for text in content if text).encode())
 
 
-def _figure(section: Section, picture: Picture, folder: str) -> str:
+def _figure(picture: Picture, folder: str) -> str:
     caption = f"\n{picture.caption}\n" if picture.caption else ""
-    return f"![{section.title}]({quote(f'{folder}/{picture.name}.png')})\n{caption}"
+    alternative = escape_markdown(f"{picture.title}: {picture.data.text}").replace("]", "\\]")
+    files = ", ".join(f"[{ending}]({quote(f'{folder}/{picture.name}.{ending}')})" for ending in _PICTURES[1:])
+    return f"![{alternative}]({quote(f'{folder}/{picture.name}.png')})\n\nAs {files}.\n{caption}"
 
 
 def _table(caption: str, table: str, title: str) -> str:
     return table if caption == title else f"{caption}:\n\n{table}"
 
 
-def _write_table_files(folder: Path, section: Section, csv: str | None) -> str:
-    """Writes the first table of a section as files, and says where they are."""
-    _, grid = section.tables[0]
+def _file_names(section: Section) -> list[str]:
+    """The names of the tables' files, the first that of the section."""
+    return [section.name, *(f"{section.name}_{number}" for number in range(2, len(section.tables) + 1))]
+
+
+def _write_table_files(folder: Path, name: str, grid: Grid, csv: str | None) -> str:
+    """Writes a table as files, and says where they are."""
     written = {"csv": csv, "md": grid.markdown(), "tex": grid.latex()}
     contents = {ending: content for ending, content in written.items() if content is not None}
     for ending, content in contents.items():
-        write_atomically(folder / f"{section.name}.{ending}", content.encode())
-    links = ", ".join(f"[{ending}]({quote(f'{folder.name}/{section.name}.{ending}')})" for ending in contents)
+        write_atomically(folder / f"{name}.{ending}", content.encode())
+    links = ", ".join(f"[{ending}]({quote(f'{folder.name}/{name}.{ending}')})" for ending in contents)
     return f"Files: {links}\n"

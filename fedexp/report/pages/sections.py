@@ -19,12 +19,13 @@ from fedexp.report.topics.tables import Table
 
 _READING = {
     "results": (
-        "Mean ± sample standard deviation over the seeds. RoA@x is the first round in which the main metric (accuracy, "
-        "unless another was chosen) on the test data is x or better, ToA@x the cumulative seconds until then, AUC the "
-        "trapezoid rule over rounds; (k/n) says that only k of the n runs have the number, and the mean is over those. "
-        "Selections are summed over the rounds. Epsilon, if any, is the federation's at the end."
+        "Mean ± sample standard deviation over the seeds; bold: the best mean of a column among methods all of whose "
+        "runs have the number. AUC is the area under the curve over rounds (trapezoid rule). RoA@x is the number of "
+        "rounds to a target: the first round in which the main metric on the test data is x or better. ToA@x is the "
+        "number of seconds to a target. (k/n): only k of the n runs got there, and the mean is over those. Selections "
+        "are summed over the rounds. Epsilon, if any, is the federation's at the end."
     ),
-    "simulated": "By the cumulative seconds of the simulated clock; otherwise as above.",
+    "simulated": "Seconds of the simulated clock from the first round on; otherwise as above.",
 }
 _PANELS = (learning, simulated, privacy, rounds, selections, federation, clusters)
 
@@ -36,7 +37,7 @@ def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -
             name=table.name,
             title=table.title,
             note=_READING[table.name],
-            tables=[(table.title, table.grid())],
+            tables=table.grids(),
             as_files=True,
         )
         for table in result_tables

@@ -144,7 +144,12 @@ def _option_words(chosen: Sequence[Options]) -> list[list[str]]:
 
 
 def _is_unambiguous(group: str, groups: Sequence[str], chosen: Sequence[Options]) -> bool:
-    """Whether the options of a group are understood without its name: none of them is idle or another group's."""
+    """Whether the options of a group are understood without its name: none of them is idle or another group's.
+
+    An algorithm's always are, since it has all the parts that bear its name.
+    """
+    if group == "algorithm":
+        return True
     values = {run_options.get(group) for run_options in chosen} - {None}
     other_values = {run_options.get(name) for run_options in chosen for name in groups if name != group}
     return not values & {*other_values, *IDLE_OPTIONS}

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedexp.report.draw import style
+from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.picture_data import PictureData, of_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,14 +43,35 @@ def figure(table: "pd.DataFrame") -> "Figure":
     return drawn
 
 
+def data(table: "pd.DataFrame") -> PictureData:
+    """The accuracies at each client, and their means in words."""
+    series = _series(table)
+    cells = {column: table[column].to_numpy(dtype=np.float64) for column in series}
+    rows = [
+        [str(client), *(_share_text(values[row]) for values in cells.values())]
+        for row, client in enumerate(table["client"])
+    ]
+    means = [f"{series[column]} {_share_text(_mean(values))}" for column, values in cells.items()]
+    text = f"Mean over {len(table):,} clients: {', '.join(means)}."
+    return of_table(Grid(("client", *series.values()), rows), "clients", text)
+
+
+def _mean(values: np.ndarray) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else np.nan
+
+
+def _share_text(value: float) -> str:
+    return f"{value:.4f}" if np.isfinite(value) else "-"
+
+
 def _draw_clients(axes: "Axes", table: "pd.DataFrame") -> None:
     positions, end = np.arange(len(table)), len(table) + 0.3
     for number, (column, name) in enumerate(_series(table).items()):
         shift, color, marker = 0.17 * (number - 1.5), style.COLORS[number], _MARKERS[number]
         values = table[column].to_numpy(dtype=np.float64)
         axes.plot(positions + shift, values, marker, color=color, markersize=6, label=name)
-        finite = values[np.isfinite(values)]
-        axes.plot([end + shift], [finite.mean() if len(finite) else np.nan], marker, color=color, markersize=8)
+        axes.plot([end + shift], [_mean(values)], marker, color=color, markersize=8)
     axes.axvline(len(table) - 0.35, color=style.QUIET, linewidth=1)
     for position in positions[1:]:
         axes.axvline(position - 0.5, color=style.RULE, linewidth=0.8, zorder=0)

@@ -14,6 +14,7 @@ import numpy as np
 from fedexp.files import run_tables
 from fedexp.report.draw import style
 from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.picture_data import PictureData, of_table
 from fedexp.report.draw.section import Picture, Section, section
 from fedexp.report.read.measures import statistic
 from fedexp.report.read.methods import Method
@@ -52,20 +53,21 @@ class Memberships:
 def draw(folder: Path, clients: int, rounds: int) -> list[str]:
     """Draws what the folder has tables for and returns the names of the pictures, without their ending."""
     drawn = []
-    for name, figure in figures(folder, clients, rounds):
+    for name, figure, _ in figures(folder, clients, rounds):
         style.save(folder / f"{name}.png", figure)
         drawn.append(name)
     return drawn
 
 
-def figures(folder: Path, clients: int, rounds: int) -> "Iterator[tuple[str, Figure]]":
-    """Yields the figures of a run folder's tables, with the names of the tables."""
+def figures(folder: Path, clients: int, rounds: int) -> "Iterator[tuple[str, Figure, PictureData]]":
+    """Yields the figures of a run folder's tables, with the names of the tables and the numbers."""
     if (folder / "clusters.csv").is_file():
         events = run_tables.read_frame(folder / "clusters.csv", EVENTS)
         clients = max(clients, 1 + max(events["client"].tolist())) if len(events) else clients
-        yield "clusters", membership_figure(events, clients, rounds)
+        members = memberships(events, clients, rounds)
+        yield "clusters", membership_figure(members), _membership_data(members)
     if len(table := _accuracies(folder)):
-        yield "client_accuracy", client_accuracy.figure(table)
+        yield "client_accuracy", client_accuracy.figure(table), client_accuracy.data(table)
 
 
 def build_section(methods: Sequence[Method]) -> Section | None:
@@ -106,9 +108,10 @@ def order_by_cluster(members: Memberships) -> tuple[Memberships, list[int]]:
     return Memberships(members.cluster[order], members.waiting[order], members.trained[order]), order.tolist()
 
 
-def membership_figure(events: "pd.DataFrame", clients: int, rounds: int) -> "Figure":
+def membership_figure(members: Memberships) -> "Figure":
     """Clients as rows, ordered by their last cluster, and rounds as columns."""
-    shown, rows = order_by_cluster(memberships(events, clients, rounds))
+    clients, rounds = len(members.cluster), members.cluster.shape[1] - 1
+    shown, rows = order_by_cluster(members)
     size = (min(12.0, max(6.5, 3.0 + 0.22 * rounds)), 1.5 + min(9.0, max(1.6, 0.26 * len(rows))))
     drawn, axes = style.canvas(_TITLES["clusters"], "Round", "Client", size)
     _paint(axes, shown)
@@ -129,12 +132,21 @@ def color_of(cluster: int) -> str:
     return style.COLORS[(cluster - 1) % len(style.COLORS)]
 
 
+def _membership_data(members: Memberships) -> PictureData:
+    """The last cluster of each client, and in how many rounds it trained."""
+    last, trained = members.cluster[:, -1], members.trained.sum(axis=1)
+    rows = [[str(client), str(cluster or "-"), str(trained[client])] for client, cluster in enumerate(last)]
+    sizes = [f"{(last == cluster).sum()} in cluster {cluster}" for cluster in np.unique(last[last > 0])]
+    text = f"Clients at the end: {', '.join(sizes) or 'none in a cluster'}."
+    return of_table(Grid(("client", "last cluster", "rounds trained"), rows), "clients", text)
+
+
 def _pictures(method: Method) -> Iterator[Picture]:
     run = method.runs[0]
     seed = f"{method.label}, seed {run.seed}" if run.seed is not None else method.label
-    for name, figure in figures(run.folder, len(run.selections), int(run.rounds[-1])):
+    for name, figure, data in figures(run.folder, len(run.selections), int(run.rounds[-1])):
         title, file = _TITLES[name], f"method_{method.position + 1}_{name}"
-        yield Picture(name=file, title=title, figure=figure, caption=f"{seed}.", tab=method.label)
+        yield Picture(name=file, title=title, figure=figure, data=data, caption=f"{seed}.", tab=method.label)
 
 
 def _means(methods: Sequence[Method]) -> list[tuple[str, Grid]]:

@@ -16,6 +16,8 @@ from fedexp.files import run_tables
 from fedexp.files.atomic import atomic_path, display_path
 from fedexp.parts.federation.statistics import label_distances
 from fedexp.report.draw import heatmap, style
+from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.picture_data import PictureData, of_table
 from fedexp.report.draw.section import Picture, Section, section
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
@@ -115,6 +117,7 @@ def build_section(methods: Sequence[Method]) -> Section | None:
             name=f"federation_{number}",
             title=f"Federation {number}",
             figure=figure(counts.to_numpy(), [str(name) for name in counts]),
+            data=_data(counts),
             caption=f"{_describe_users(users, methods)}.",
             tab=f"Federation {number}",
         )
@@ -137,6 +140,15 @@ def find_partitions(methods: Sequence[Method]) -> "list[tuple[pd.DataFrame, User
                 users_by_table.setdefault(path.read_bytes(), []).append((method, run))
     partitions = [(_read_counts(users[0][1].folder / "federation.csv"), users) for users in users_by_table.values()]
     return [(counts, users) for counts, users in partitions if counts.size]
+
+
+def _data(counts: "pd.DataFrame") -> PictureData:
+    """The examples of each client."""
+    table = counts.to_numpy()
+    rows = [[str(client), str(row.sum()), *map(str, row)] for client, row in enumerate(table)]
+    sizes = table.sum(axis=1)
+    text = f"{_heading(table)}. Client sizes from {sizes.min():,} to {sizes.max():,}.".replace("\n", ". ")
+    return of_table(Grid(("client", "examples", *map(str, counts)), rows), "clients", text)
 
 
 def _client_figure(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":

@@ -10,9 +10,10 @@ import numpy as np
 
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError, did_you_mean
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, SHARES, final
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, final
 from fedexp.report.draw import heatmap, style
 from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.picture_data import of_table
 from fedexp.report.draw.section import Picture
 from fedexp.report.read.methods import differing_keys, differing_options, options, settings
 from fedexp.report.read.runs import Run, shared_metric
@@ -20,12 +21,16 @@ from fedexp.report.read.runs import Run, shared_metric
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """`values [R, C]` of a metric by `rows` and `columns`, NaN where no run is finished; `title`: what else was set."""
+    """`values [R, C]` of a metric by `rows` and `columns`, NaN where no run is finished; `title`: what else was set.
+
+    `stds [R, C]` are the sample standard deviations over the seeds, NaN below two of them.
+    """
 
     title: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: np.ndarray
+    stds: np.ndarray
     metric: str = "accuracy"
 
     @property
@@ -36,17 +41,31 @@ class Panel:
     def grid(self, corner: str) -> Grid:
         """The panel as texts."""
         rows = [
-            [name, *(_text(value) for value in (*values, worst))]
-            for name, values, worst in zip(self.rows, self.values, self.worst, strict=True)
+            [name, *(_text(value, std) for value, std in zip(values, stds, strict=True)), _text(worst)]
+            for name, values, stds, worst in zip(self.rows, self.values, self.stds, self.worst, strict=True)
         ]
-        return Grid([corner, *self.columns, "worst"], rows)
+        return Grid([corner, *self.columns, "worst"], rows, bold=self._best_cells())
+
+    def _best_cells(self) -> frozenset[tuple[int, int]]:
+        """The best cell of each column of several rows."""
+        values = np.column_stack([self.values, self.worst])
+        better = values if HIGHER_IS_BETTER[self.metric] else -values
+        return frozenset(
+            (int(row), column + 1)
+            for column, cells in enumerate(better.T)
+            if np.isfinite(cells).sum() > 1 and np.nanmin(cells) < np.nanmax(cells)
+            for row in np.flatnonzero(cells == np.nanmax(cells))
+        )
 
 
 def explain(runs: Sequence[Run]) -> str:
     """What the numbers of a grid are."""
     finished = sum(run.is_finished for run in runs)
     metric = shared_metric(runs)
-    return f"Final test {metric} of {finished} runs; a cell is the mean over its seeds, worst the worst of its row."
+    return (
+        f"Final test {metric} of {finished} runs; a cell is the mean ± sample standard deviation over its seeds, "
+        "worst the least good mean of its row. Bold: the best of its column."
+    )
 
 
 def caveats(runs: Sequence[Run]) -> list[str]:
@@ -74,18 +93,23 @@ def panels(runs: Sequence[Run], by: tuple[str, str]) -> list[Panel]:
 
 
 def panel_picture(name: str, panel: Panel, by: tuple[str, str]) -> Picture:
-    """A heat map with numbers in the cells, grey with a dash where there is none; the last column is the worst case."""
+    """A heat map with numbers in the cells, grey with a dash where there is none; the last column is the worst case.
+
+    The colours reach from the least to the greatest number of the panel.
+    """
     values = np.column_stack([panel.values, panel.worst])
     height, width = values.shape
-    size = (2.2 + 0.75 * width, 1.6 + 0.38 * height)
+    size = (2.2 + 0.9 * width, 1.6 + 0.46 * height)
     title = f"Final test {panel.metric}"
     figure, axes = style.canvas(title, by[1], by[0], size)
-    heatmap.draw_cells(figure, axes, values, f"Test {panel.metric}", greatest=1.0 if panel.metric in SHARES else None)
-    heatmap.draw_numbers(axes, values, lambda value: "-" if np.isnan(value) else f"{value:.2f}")
+    heatmap.draw_cells(figure, axes, values, f"Test {panel.metric}", least=float(np.nanmin(values)))
+    heatmap.draw_numbers(axes, values, _text, lower=-0.12)
+    heatmap.draw_numbers(axes, panel.stds, lambda std: "" if np.isnan(std) else f"± {std:.3f}", lower=0.24, size=6.5)
     style.name_rows(axes, panel.rows)
     axes.axvline(width - 1.5, color=style.PAPER, linewidth=4)
     axes.set_xticks(range(width), labels=[*map(style.shorten, panel.columns), "worst"], rotation=35, ha="right")
-    return Picture(name=name, title=title, figure=figure, caption=panel.title)
+    data = of_table(panel.grid("\\".join(by)))
+    return Picture(name=name, title=title, figure=figure, data=data, caption=panel.title)
 
 
 def _panel(
@@ -94,7 +118,10 @@ def _panel(
     """Builds a panel from its cells, without empty rows and columns."""
     rows = tuple(row for row in rows if any(cell[0] == row for cell in cells))
     columns = tuple(column for column in columns if any(cell[1] == column for cell in cells))
-    return Panel(title, rows, columns, np.array([[_mean(cells.get((row, name))) for name in columns] for row in rows]))
+    means, stds = (
+        np.array([[of(cells.get((row, name), [])) for name in columns] for row in rows]) for of in (_mean, _std)
+    )
+    return Panel(title, rows, columns, means, stds)
 
 
 def _axis_values(runs: Sequence[Run], name: str) -> tuple[str, ...]:
@@ -121,9 +148,14 @@ def _setting_text(run: Run, name: str) -> str:
     return short_text(values[name]) if name in values else "-"
 
 
-def _mean(values: list[float] | None) -> float:
+def _mean(values: list[float]) -> float:
     return float(np.mean(values)) if values else np.nan
 
 
-def _text(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:.3f}"
+def _std(values: list[float]) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
+
+
+def _text(value: float, std: float = np.nan) -> str:
+    spread = "" if np.isnan(std) else f" ± {std:.3f}"
+    return "-" if np.isnan(value) else f"{value:.3f}{spread}"

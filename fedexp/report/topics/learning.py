@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fedexp.report.draw import bands
-from fedexp.report.draw.bands import Curve, PlotSpec, finite_points
+from fedexp.report.draw import band, bands
+from fedexp.report.draw.band import Curve, finite_points
+from fedexp.report.draw.bands import PlotSpec
 from fedexp.report.draw.section import Section, section
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run, shared_metric
@@ -37,7 +38,7 @@ def build_section(methods: Sequence[Method]) -> Section | None:
         for number, column in enumerate(further_columns(methods, (*main, *_CURVES)), start=1)
     }
     order = dict(sorted((main | _CURVES).items(), key=lambda pair: _TABS.index(pair[1].tab)))
-    drawn = [bands.picture(spec, methods, bands.by_round(column)) for column, spec in (order | further_specs).items()]
+    drawn = [bands.picture(spec, methods, band.by_round(column)) for column, spec in (order | further_specs).items()]
     traffic = PlotSpec(
         name="learning_traffic",
         title=f"Test {metric} by megabytes sent",
@@ -70,5 +71,5 @@ def further_columns(methods: Sequence[Method], drawn: Sequence[str]) -> list[str
 
 
 def _varies(run: Run, name: str) -> bool:
-    _, values = bands.by_round(name)(run)
+    _, values = band.by_round(name)(run)
     return len(values) > 1 and bool(values.min() < values.max())

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from fedexp.files import run_tables
 from fedexp.maths.curve_metrics import final
-from fedexp.report.draw import bands, style
+from fedexp.report.draw import band, bands, curve_data, end_labels, style
 from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.picture_data import PictureData
 from fedexp.report.draw.section import Picture, Section, section
 from fedexp.report.read import epsilon
 from fedexp.report.read.measures import statistic
@@ -46,7 +47,7 @@ def build_section(methods: Sequence[Method]) -> Section | None:
         return None
     name = epsilon.axis_label([run for method in private_methods for run in method.runs if epsilon.has_epsilon(run)])
     spec = bands.PlotSpec(name="epsilon_spent", title="Epsilon by round", vertical=name, zero=True)
-    spent = bands.picture(spec, private_methods, bands.by_round(epsilon.COLUMN))
+    spent = bands.picture(spec, private_methods, band.by_round(epsilon.COLUMN))
     pictures = [spent, *accuracy_pictures(methods)]
     return section(
         "privacy",
@@ -62,16 +63,21 @@ def accuracy_pictures(methods: Sequence[Method]) -> Iterator[Picture]:
     variations = one_key_variations(methods)
     for variation in variations:
         if (drawn := accuracy_figure(variation.methods)) is not None:
-            style.add_legend(drawn, variation.methods)
+            figure, data = drawn
+            style.add_legend(figure, variation.methods)
             key = re.sub(r"\W", "_", variation.key)
             title = f"Privacy and accuracy by {variation.key}"
-            yield Picture(name=f"epsilon_{key}", title=title, figure=drawn, caption=f"By {variation.key}.")
+            yield Picture(name=f"epsilon_{key}", title=title, figure=figure, data=data, caption=f"By {variation.key}.")
     if not variations and (drawn := accuracy_figure(methods)) is not None:
-        yield Picture(name="epsilon", title="Privacy and accuracy", figure=drawn, methods=methods)
+        figure, data = drawn
+        yield Picture(name="epsilon", title="Privacy and accuracy", figure=figure, data=data, methods=methods)
 
 
-def accuracy_figure(methods: Sequence[Method]) -> "Figure | None":
-    """One panel where the ledgers agree, else two; None where nothing is protected."""
+def accuracy_figure(methods: Sequence[Method]) -> "tuple[Figure, PictureData] | None":
+    """One panel where the ledgers agree, else two, with the numbers of the first.
+
+    None where nothing is protected, or nothing was tested.
+    """
     from matplotlib.figure import Figure
 
     runs = [run for method in methods for run in method.runs if epsilon.has_epsilon(run)]
@@ -81,15 +87,19 @@ def accuracy_figure(methods: Sequence[Method]) -> "Figure | None":
     drawn = Figure(figsize=(6.2 if course else 9.6, 3.8), layout="constrained")
     round_axes, *epsilon_axes = drawn.subplots(1, 1 if course else 2, sharey=True, squeeze=False)[0]
     metric = shared_metric([run for method in methods for run in method.runs])
-    bands.draw(round_axes, methods, bands.by_round(f"test_{metric}"))
-    round_axes.set(title=f"Test {metric} by round", xlabel="Round", ylabel=metric.capitalize())
+    title = f"Test {metric} by round"
+    drawn_bands = bands.draw(round_axes, methods, band.by_round(f"test_{metric}"))
+    if not drawn_bands:
+        return None
+    end_labels.draw(round_axes, drawn_bands)
+    round_axes.set(title=title, xlabel="Round", ylabel=metric.capitalize())
     style.integer_ticks(round_axes.xaxis)
     if course:
         epsilon.add_top_axis(round_axes, *course, epsilon.axis_label(runs))
     for axes in epsilon_axes:
         _draw_over_epsilon(axes, methods, f"test_{metric}")
         axes.set(title=f"Test {metric} by epsilon spent", xlabel=epsilon.axis_label(runs))
-    return drawn
+    return drawn, curve_data.describe(drawn_bands, "Round", title)
 
 
 @style.style()
@@ -97,7 +107,9 @@ def conclude(folder: Path) -> list[Path]:
     """Writes the figures of a sweep into its folder, if a ledger was kept in it; returns their files."""
     if not any(epsilon.COLUMN in run_tables.read_frame(run / "metrics.csv") for run in find_run_folders(folder)):
         return []
-    return [picture.save(folder) for picture in accuracy_pictures(group_runs(collect_runs([folder])[0]))]
+    return [
+        path for picture in accuracy_pictures(group_runs(collect_runs([folder])[0])) for path in picture.save(folder)
+    ]
 
 
 def _ledger_table(methods: Sequence[Method]) -> list[tuple[str, Grid]]:
@@ -128,7 +140,7 @@ def _promises_table(methods: Sequence[Method]) -> list[tuple[str, Grid]]:
 
 
 def _draw_over_epsilon(axes: "Axes", methods: Sequence[Method], column: str) -> None:
-    bands.draw(axes, methods, bands.by_column(epsilon.COLUMN, column))
+    bands.draw(axes, methods, band.by_column(epsilon.COLUMN, column))
     for method in methods:
         last = statistic([final(run.column(column)) for run in method.runs]).mean
         if last is not None and not any(epsilon.has_epsilon(run) for run in method.runs):

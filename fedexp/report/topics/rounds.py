@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fedexp.report.draw import bands, style
+from fedexp.report.draw import band, bands, style
 from fedexp.report.draw.bands import PlotSpec
 from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.picture_data import of_table
 from fedexp.report.draw.section import Picture, Section, section
 from fedexp.report.read.measures import mean_per_round
 from fedexp.report.read.methods import Method
@@ -28,7 +29,7 @@ _PARTICIPANTS = PlotSpec(
 
 def build_section(methods: Sequence[Method]) -> Section | None:
     """Stages, seconds over the rounds, participants, and the share of rounds whose Shapley values converged."""
-    participants = bands.picture(_PARTICIPANTS, methods, bands.by_round("participants"))
+    participants = bands.picture(_PARTICIPANTS, methods, band.by_round("participants"))
     if participants is not None:
         style.integer_ticks(participants.figure.axes[0].yaxis)
     profiles = [(method, line) for method in methods if (line := stage_profile(method)) is not None]
@@ -38,7 +39,8 @@ def build_section(methods: Sequence[Method]) -> Section | None:
         participants,
         convergence_picture(methods),
     ]
-    return section("rounds", "Stages and rounds", _NOTE, pictures, _table(profiles) if profiles else ())
+    tables = [("Seconds of a round", _table(profiles))] if len(profiles) > _MOST else []
+    return section("rounds", "Stages and rounds", _NOTE, pictures, tables)
 
 
 def stage_profile(method: Method) -> list[float] | None:
@@ -61,9 +63,9 @@ def seconds_picture(spec: PlotSpec, methods: Sequence[Method], column: str) -> P
     return drawn
 
 
-def seconds_by_round(column: str) -> Callable[[Run], bands.Curve]:
+def seconds_by_round(column: str) -> Callable[[Run], band.Curve]:
     """Rounds, and what a cumulative column of seconds grew by in each; the first counts from zero."""
-    return lambda run: bands.finite_points(run.rounds.astype(float), np.diff(run.column(column), prepend=0.0))
+    return lambda run: band.finite_points(run.rounds.astype(float), np.diff(run.column(column), prepend=0.0))
 
 
 def converged_share(run: Run) -> float | None:
@@ -95,7 +97,11 @@ def convergence_picture(methods: Sequence[Method]) -> Picture | None:
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     drawn = [method for method, _ in shares]
-    return Picture(name="convergence", title=title, figure=figure, caption=caption, methods=drawn, legend=False)
+    rows = [[method.label, f"{sum(values) / len(values):.1%}", str(len(values))] for method, values in shares]
+    data = of_table(Grid(("method", "converged", "seeds"), rows))
+    return Picture(
+        name="convergence", title=title, figure=figure, data=data, caption=caption, methods=drawn, legend=False
+    )
 
 
 def _stage_seconds(run: Run) -> list[float] | None:
@@ -117,10 +123,10 @@ def _stages_picture(profiles: Sequence[tuple[Method, list[float]]]) -> Picture:
         begin += length
     style.name_rows(axes, [method.label for method, _ in profiles])
     figure.legend(loc="outside lower center", ncols=5)
-    return Picture(name="stages", title=title, figure=figure)
+    return Picture(name="stages", title=title, figure=figure, data=of_table(_table(profiles)))
 
 
-def _table(profiles: Sequence[tuple[Method, list[float]]]) -> list[tuple[str, Grid]]:
+def _table(profiles: Sequence[tuple[Method, list[float]]]) -> Grid:
     names = ("method", *(f"{name} s" for name in (*STAGES, "other", "sum")))
     rows = [[method.label, *(f"{part:.3g}" for part in (*line, sum(line)))] for method, line in profiles]
-    return [("Seconds of a round", Grid(names, rows))]
+    return Grid(names, rows)

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedexp.report.draw import bands, heatmap, style
+from fedexp.report.draw import band, bands, heatmap, style
+from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.picture_data import enumerate_methods, number_text, of_table
 from fedexp.report.draw.section import Picture, Section, section
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
 
 _POINTS = 200
+_QUARTILES = (0, 0.25, 0.5, 0.75, 1)
 _CLIENTS, _METHODS = 120, 40  # of a map of clients by methods
 _NOTE = (
     "The number of rounds in which a client took part. Kernel density (Gaussian, Scott's bandwidth): the clients of "
@@ -38,7 +41,7 @@ def build_section(methods: Sequence[Method]) -> Section | None:
     return section("selections", "Selections", _NOTE, pictures)
 
 
-def density(counts: np.ndarray) -> bands.Curve | None:
+def density(counts: np.ndarray) -> band.Curve | None:
     """Positions `[n]` from 0 up, and the density `[n]` of the counts there; None if all counts are equal."""
     if len(counts) < 2 or counts.min() == counts.max():
         return None
@@ -49,7 +52,7 @@ def density(counts: np.ndarray) -> bands.Curve | None:
     return x, bells @ times / (len(counts) * width * np.sqrt(2 * np.pi))
 
 
-def by_rank(run: Run) -> bands.Curve:
+def by_rank(run: Run) -> band.Curve:
     """Ranks from 1, and the selections of the client of that rank."""
     counts = np.sort(run.selections)[::-1].astype(float) if run.selections.any() else np.zeros(0)
     return np.arange(1, len(counts) + 1, dtype=float), counts
@@ -77,7 +80,17 @@ def _densities(methods: Sequence[Method]) -> Picture:
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     style.integer_ticks(axes.xaxis)
-    return Picture(name="selections", title=title, figure=figure, methods=methods)
+    data = of_table(_quantiles(methods))
+    return Picture(name="selections", title=title, figure=figure, data=data, methods=methods)
+
+
+def _quantiles(methods: Sequence[Method]) -> Grid:
+    """How often the clients of each method took part: the least often, the quartiles, the most often."""
+    rows = []
+    for method in methods:
+        counts = np.concatenate([run.selections for run in method.runs])
+        rows.append([method.label, *(number_text(value) for value in np.quantile(counts, _QUARTILES))])
+    return Grid(("method", "minimum", "lower quartile", "median", "upper quartile", "maximum"), rows)
 
 
 def _client_map(methods: Sequence[Method]) -> Picture | None:
@@ -93,4 +106,15 @@ def _client_map(methods: Sequence[Method]) -> Picture | None:
     heatmap.draw_cells(figure, axes, values, "Rounds")
     style.name_rows(axes, [method.label for method in methods])
     style.integer_ticks(axes.xaxis)
-    return Picture(name="selections_map", title=title, figure=figure, caption="The mean over the seeds.")
+    rows = [
+        [str(client), *(number_text(value) if np.isfinite(value) else "-" for value in column)]
+        for client, column in enumerate(values.T)
+    ]
+    text = enumerate_methods(
+        [
+            f"{method.label} from {number_text(means_of.min())} to {number_text(means_of.max())} rounds"
+            for method, means_of in zip(methods, means, strict=True)
+        ]
+    )
+    data = of_table(Grid(("client", *(method.label for method in methods)), rows), "clients", text)
+    return Picture(name="selections_map", title=title, figure=figure, data=data, caption="The mean over the seeds.")

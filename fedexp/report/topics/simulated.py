@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedexp.report.draw import bands, style
+from fedexp.report.draw import band, bands, style
 from fedexp.report.draw.bands import PlotSpec
+from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.picture_data import number_text, of_table
 from fedexp.report.draw.section import Picture, Section, section
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run, shared_metric
@@ -31,7 +33,7 @@ def build_section(methods: Sequence[Method]) -> Section | None:
         horizontal="Simulated seconds",
     )
     pictures = [
-        bands.picture(spec, timed, bands.by_column("sim_s", f"test_{metric}")),
+        bands.picture(spec, timed, band.by_column("sim_s", f"test_{metric}")),
         rounds.seconds_picture(_SPENT, timed, "sim_s"),
         timeline(timed[:_MOST]),
     ]
@@ -42,9 +44,12 @@ def timeline(methods: Sequence[Method]) -> Picture:
     """A row for the first timed run of each method, a block for each round (or several), every other one paler."""
     title = "Rounds on the simulated clock"
     figure, axes = style.row_canvas(title, "Simulated seconds", len(methods), 1.1)
-    most = 1
+    most, rows = 1, []
     for row, method in enumerate(methods):
-        begins, ends, rounds_per_block = blocks(next(run for run in method.runs if run.has_simulated_clock))
+        run = next(run for run in method.runs if run.has_simulated_clock)
+        begins, ends, rounds_per_block = blocks(run)
+        count = len(run.rounds)
+        rows.append([method.label, str(count), number_text(ends[-1]), number_text(ends[-1] / count)])
         most = max(most, rounds_per_block)
         gaps = np.full(len(begins), np.nan)
         odd = np.column_stack([begins, ends, gaps])[1::2].ravel()
@@ -55,12 +60,15 @@ def timeline(methods: Sequence[Method]) -> Picture:
     axes.set_xlim(left=0)
     several = f", of the longest runs {most}" if most > 1 else ""
     caption = f"The first run of each method; a block is a round{several}."
-    return Picture(name="timeline", title=title, figure=figure, caption=caption, methods=methods, legend=False)
+    data = of_table(Grid(("method", "rounds", "simulated s", "s/round"), rows))
+    return Picture(
+        name="timeline", title=title, figure=figure, data=data, caption=caption, methods=methods, legend=False
+    )
 
 
 def blocks(run: Run) -> tuple[np.ndarray, np.ndarray, int]:
     """Starts `[n]` and ends `[n]` of the blocks in seconds, and how many rounds a block has."""
-    _, ends = bands.by_round("sim_s")(run)
+    _, ends = band.by_round("sim_s")(run)
     rounds_per_block = -(-len(ends) // _BLOCKS)
     ends = np.append(ends[rounds_per_block - 1 : -1 : rounds_per_block], ends[-1])
     return np.concatenate([[0.0], ends[:-1]]), ends, rounds_per_block

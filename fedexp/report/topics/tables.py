@@ -1,20 +1,38 @@
-"""The tables over methods: mean and standard deviation over seeds, as numbers and as texts."""
+"""The tables over methods: mean and standard deviation over seeds, as numbers and as texts.
+
+Every quantity is in a file of full precision. A page shows a few columns a table, so that each fits the window: the
+results, the rounds to a target, the seconds to a target; or the columns that were asked for.
+"""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from fedexp.maths.curve_metrics import SHARES
+from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, SHARES
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.read.measures import Numbers, Statistic, host_numbers, simulated_numbers, statistic, thresholds
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run, shared_metric
 
-_ACCURACY, _COUNT = 4, 1  # decimals
+_ACCURACY, _COUNT, _PERCENT = 4, 1, 2  # decimals
 _COUNTS = ("selections", "rounds", "participants/round")
 _DIGITS = 4  # that matter, of everything else
+_LESS_IS_BETTER = ("loss AUC", "RoA@")
+_TARGETS = {"RoA@": "Rounds to a target", "ToA@": "Seconds to a target"}
+
+
+@dataclass(frozen=True)
+class View:
+    """What a page shows of the tables: chosen columns (all where None), shares in percent or as they are."""
+
+    columns: tuple[str, ...] | None = None
+    percent: bool = False
+
+
+ALL = View()
 
 
 @dataclass(frozen=True)
@@ -25,6 +43,8 @@ class Table:
     title: str
     methods: Sequence[Method]
     rows: Sequence[dict[str, Statistic]]
+    metric: str = "accuracy"
+    view: View = ALL
 
     def frame(self) -> pd.DataFrame:
         """Full precision: mean, std and count of each quantity in columns of their own."""
@@ -36,18 +56,67 @@ class Table:
             lines.append(line)
         return pd.DataFrame(lines)
 
-    def grid(self) -> Grid:
-        """Rounded texts for people."""
-        quantities = list(self.rows[0])
+    @property
+    def quantities(self) -> list[str]:
+        return list(self.rows[0])
+
+    def grids(self) -> list[tuple[str, Grid]]:
+        """Rounded texts for people under their titles."""
+        if self.view.columns is not None:
+            chosen = [name for name in self.view.columns if name in self.quantities]
+            return [(self.title, self._grid(chosen))] if chosen else []
+        targets = {start: [name for name in self.quantities if name.startswith(start)] for start in _TARGETS}
+        timed = {name for names in targets.values() for name in names}
+        shown = [name for name in self.quantities if name not in timed and not self._is_constant(name)]
+        grids = [(self.title, self._grid(shown))]
+        grids += [(_TARGETS[start], self._grid(names)) for start, names in targets.items() if names]
+        return grids
+
+    def _is_constant(self, name: str) -> bool:
+        """Whether it is a count that is the same in all runs of several methods, which the page's head tells."""
+        return (
+            name in _COUNTS and len(self.rows) > 1 and len({(row[name].mean, row[name].std) for row in self.rows}) == 1
+        )
+
+    def _grid(self, quantities: Sequence[str]) -> Grid:
         lines = [
-            [method.label, _seeds_text(method), *(cell_text(row[name], decimals(name)) for name in quantities)]
+            [method.label, _seeds_text(method), *(self._cell(name, row[name]) for name in quantities)]
             for method, row in zip(self.methods, self.rows, strict=True)
         ]
-        return Grid(("method", "seeds", *quantities), lines)
+        bold = {(row, column + 2) for column, name in enumerate(quantities) for row in self._best_rows(name)}
+        return Grid(("method", "seeds", *map(self._heading, quantities)), lines, bold=frozenset(bold))
+
+    def _heading(self, name: str) -> str:
+        return f"{name} %" if self.view.percent and _is_share(name) else name
+
+    def _cell(self, name: str, value: Statistic) -> str:
+        if not (self.view.percent and _is_share(name)):
+            return cell_text(value, decimals(name))
+        parts = (None if part is None else 100 * part for part in (value.mean, value.std))
+        mean, std = parts
+        return cell_text(replace(value, mean=mean, std=std), _PERCENT)
+
+    def _best_rows(self, name: str) -> list[int]:
+        """The rows with the best mean of those all of whose runs have the number; none where all rows are the same."""
+        higher = _higher_is_better(name, self.metric)
+        means = {
+            row: value.mean
+            for row, line in enumerate(self.rows)
+            if (value := line[name]).mean is not None and value.count == value.runs and math.isfinite(value.mean)
+        }
+        alike = len(means) == len(self.rows) and len(set(means.values())) == 1
+        if higher is None or alike or not means:
+            return []
+        best = max(means.values()) if higher else min(means.values())
+        return [row for row, mean in means.items() if mean == best]
 
 
-def make_tables(methods: Sequence[Method]) -> list[Table]:
-    """The table of every method and, where a simulated clock ran, the one of the methods it ran for."""
+def make_tables(methods: Sequence[Method], view: View = ALL) -> list[Table]:
+    """The table of every method and, where a simulated clock ran, the one of the methods it ran for.
+
+    Raises:
+        ConfigError: a column was asked for that no table has.
+    """
     roa, toa = thresholds(methods, "roa"), thresholds(methods, "toa")
     metric = shared_metric([run for method in methods for run in method.runs])
     timed = [method for method in methods if all(run.has_simulated_clock for run in method.runs)]
@@ -56,7 +125,8 @@ def make_tables(methods: Sequence[Method]) -> list[Table]:
     tables = [_table("results", "Results", methods, lambda run: host_numbers(run, metric, roa, hosts))]
     if timed:
         tables.append(_table("simulated", "Simulated time", timed, lambda run: simulated_numbers(run, metric, toa)))
-    return tables
+    _check_columns(view, tables)
+    return [replace(table, metric=metric, view=view) for table in tables]
 
 
 def cell_text(value: Statistic, digits: int | None = None) -> str:
@@ -77,9 +147,28 @@ def cell_text(value: Statistic, digits: int | None = None) -> str:
 
 def decimals(quantity: str) -> int | None:
     """The decimals that a quantity is shown with; None where they depend on its size."""
-    if quantity.startswith(("final ", "best ")) and quantity.endswith(SHARES):
+    if _is_share(quantity):
         return _ACCURACY
     return _COUNT if quantity in _COUNTS or quantity.startswith("RoA@") else None
+
+
+def _is_share(quantity: str) -> bool:
+    return quantity.startswith(("final ", "best ")) and quantity.endswith(SHARES)
+
+
+def _higher_is_better(quantity: str, metric: str) -> bool | None:
+    """None for what is neither good nor bad, and for seconds of the host, which depend on what else it did."""
+    if quantity.startswith(("final ", "best ")):
+        return HIGHER_IS_BETTER[metric]
+    simulated = quantity.startswith("ToA@") and quantity.endswith(" sim s")
+    return False if simulated or quantity.startswith(_LESS_IS_BETTER) else None
+
+
+def _check_columns(view: View, tables: Sequence[Table]) -> None:
+    names = list(dict.fromkeys(name for table in tables for name in table.quantities))
+    for name in view.columns or ():
+        if name not in names:
+            raise ConfigError(f"--columns: these runs have no column {name}; {did_you_mean(name, names)}")
 
 
 def _four_digits(mean: float) -> int:

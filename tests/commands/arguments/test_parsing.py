@@ -26,6 +26,7 @@ VALUES = {
     "--seed": "5",
     "--seeds": "6",
     "--table": "mine.yml",
+    "--columns": "rounds",
     "--trials": "6",
     "--trust-modules": "mine,others.parts",
 }

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fedexp.report.draw import bands, style
-from fedexp.report.draw.bands import Band
+from fedexp.report.draw import band, bands, style
+from fedexp.report.draw.band import Band
 from fedexp.report.read.methods import group_runs
 from fedexp.report.read.runs import collect_runs
 
@@ -20,36 +20,36 @@ def methods(make_run, tmp_path):
 
 def test_a_band_by_hand():
     short, long = (np.array([1.0, 3.0]), np.array([0.0, 2.0])), (np.array([1.0, 2.0, 4.0]), np.array([2.0, 2.0, 6.0]))
-    band = bands.band([short, long])
-    assert band is not None
-    assert band.x.tolist() == [1, 2, 3, 4]
-    assert band.mean.tolist() == [1, 1.5, 3, 6]
-    assert band.low.tolist() == [0, 1, 2, 6]
-    assert band.high.tolist() == [2, 2, 4, 6]
-    assert band.complete.tolist() == [True, True, True, False]
-    assert bands.band([(np.zeros(0), np.zeros(0))]) is None
+    averaged = band.average_curves([short, long])
+    assert averaged is not None
+    assert averaged.x.tolist() == [1, 2, 3, 4]
+    assert averaged.mean.tolist() == [1, 1.5, 3, 6]
+    assert averaged.low.tolist() == [0, 1, 2, 6]
+    assert averaged.high.tolist() == [2, 2, 4, 6]
+    assert averaged.complete.tolist() == [True, True, True, False]
+    assert band.average_curves([(np.zeros(0), np.zeros(0))]) is None
 
 
 def test_a_band_begins_where_the_last_of_its_runs_does():
     early, late = (np.array([1.0, 4.0]), np.array([1.0, 4.0])), (np.array([2.0, 3.0]), np.array([0.0, 0.0]))
-    band = bands.band([early, late])
-    assert band is not None
-    assert band.x.tolist() == [2, 3, 4]
-    assert band.mean.tolist() == [1, 1.5, 4]
+    averaged = band.average_curves([early, late])
+    assert averaged is not None
+    assert averaged.x.tolist() == [2, 3, 4]
+    assert averaged.mean.tolist() == [1, 1.5, 4]
 
 
 def test_thinning_keeps_both_ends():
     x = np.arange(1.0, 1001.0)
-    thin = bands.thin_out(Band(x, x, x, x, x > 0), 5)
+    thin = band.thin_out(Band(x, x, x, x, x > 0), 5)
     assert thin.x.tolist() == [1.0, 251.0, 501.0, 750.0, 1000.0]
-    assert bands.thin_out(thin, 5) is thin
+    assert band.thin_out(thin, 5) is thin
 
 
 @style.style()
 def test_a_line_is_dotted_where_a_seed_is_missing(methods):
-    picture = bands.picture(LINES, methods, bands.by_round("test_accuracy"))
+    picture = bands.picture(LINES, methods, band.by_round("test_accuracy"))
     assert picture is not None
-    whole, partly = picture.figure.axes[0].lines
+    whole, partly, *_ = picture.figure.axes[0].lines
     assert np.asarray(whole.get_ydata())[:2] == pytest.approx([0.3, 0.5])
     assert np.isnan(np.asarray(whole.get_ydata())[2:]).all()
     assert partly.get_linestyle() == ":"
@@ -60,7 +60,7 @@ def test_a_line_is_dotted_where_a_seed_is_missing(methods):
 @pytest.mark.parametrize(("losses", "scale"), [([2.0, 20.0, 2e5, 2e6], "log"), ([2.0, 1.0, 0.5, 0.0], "linear")])
 def test_a_loss_that_explodes_is_drawn_by_its_logarithm(make_run, tmp_path, losses, scale):
     make_run("0", metrics={"test_loss": losses})
-    picture = bands.picture(LINES, group_runs(collect_runs([tmp_path])[0]), bands.by_round("test_loss"))
+    picture = bands.picture(LINES, group_runs(collect_runs([tmp_path])[0]), band.by_round("test_loss"))
     assert picture is not None
     assert picture.figure.axes[0].get_yscale() == scale
 
@@ -68,19 +68,19 @@ def test_a_loss_that_explodes_is_drawn_by_its_logarithm(make_run, tmp_path, loss
 @style.style()
 def test_a_single_round_is_a_point(make_run, tmp_path):
     make_run("0", accuracy=(0.3,))
-    picture = bands.picture(LINES, group_runs(collect_runs([tmp_path])[0]), bands.by_round("test_accuracy"))
+    picture = bands.picture(LINES, group_runs(collect_runs([tmp_path])[0]), band.by_round("test_accuracy"))
     assert picture is not None
-    assert picture.figure.axes[0].lines[-1].get_marker() == "o"
+    assert picture.figure.axes[0].lines[1].get_marker() == "o"
 
 
 @style.style()
 def test_a_crowd_has_thin_lines_without_bands(methods):
     axes = style.canvas("T")[1]
-    assert len(bands.draw(axes, methods * (style.CROWD + 1), bands.by_round("test_accuracy"))) == style.CROWD + 1
+    assert len(bands.draw(axes, methods * (style.CROWD + 1), band.by_round("test_accuracy"))) == style.CROWD + 1
     assert not axes.collections
     assert {line.get_linewidth() for line in axes.lines} == {1.0}
 
 
 @style.style()
 def test_nothing_to_draw_is_no_picture(methods):
-    assert bands.picture(LINES, methods, bands.by_round("validation_accuracy")) is None
+    assert bands.picture(LINES, methods, band.by_round("validation_accuracy")) is None

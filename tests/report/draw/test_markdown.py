@@ -14,6 +14,7 @@ def test_markdown():
 
 def test_latex():
     assert GRID.latex() == (
+        "% \\usepackage{booktabs}\n"
         "\\begin{tabular}{lr}\n"
         "\\toprule\n"
         "method & a\\_b \\\\\n"
@@ -45,3 +46,11 @@ def test_what_does_not_fit_is_named():
     assert wide.fit_width(5, "see c.csv", Grid.aligned_text) == (
         "method    a\nrandom  1.0\nx         1\n2 more columns: b, c; see c.csv\n"
     )
+
+
+def test_the_best_cells_are_bold_on_pages_but_not_in_a_terminal():
+    grid = Grid(("method", "a"), [("x", "0.5"), ("y", "0.7")], bold=frozenset({(1, 1)}))
+    assert grid.markdown().splitlines()[3] == "| y      | **0.7** |"
+    assert "y & \\textbf{0.7} \\\\" in grid.latex()
+    assert "*" not in grid.fit_width(None, "")
+    assert "*" not in grid.aligned_text()

@@ -2,18 +2,22 @@
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from fedexp.report.draw import bands, style
+from fedexp.report.draw import band, bands, style
+from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.picture_data import PictureData
 from fedexp.report.draw.section import Picture
 from fedexp.report.html.drawing import svg
 from fedexp.report.read.methods import Method, group_runs
 from fedexp.report.read.runs import collect_runs
 
 LINES = bands.PlotSpec(name="learning", title="Test accuracy", vertical="Accuracy")
+NO_DATA = PictureData("", Grid((), ()))
 EVIL = ["</svg><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "$x_1$ costs $5", "a\x01b\n学"]
 
 
@@ -25,7 +29,7 @@ def method(make_run, tmp_path) -> Method:
 
 
 def drawn(*methods: Method) -> Picture:
-    picture = bands.picture(LINES, methods, bands.by_round("test_accuracy"))
+    picture = bands.picture(LINES, methods, band.by_round("test_accuracy"))
     assert picture is not None
     return picture
 
@@ -38,8 +42,9 @@ def nodes(text: str, path: str) -> list[ElementTree.Element]:
 def test_a_method_is_a_group_with_its_number_and_its_name(method):
     text = svg(drawn(method, replace(method, position=3, label="other")))
     marked = nodes(text, ".//g[@data-m]")
-    assert [node.get("data-m") for node in marked] == ["0", "3", "0", "3"]  # the bands lie below the lines
-    assert [node.findtext("title") for node in marked] == ["random", "other"] * 2
+    numbers = [node.get("data-m") for node in marked]
+    assert numbers == ["0", "3"] * 4  # the bands, the lines, then lines and names at their ends
+    assert {node.findtext("title") for node in marked if node.get("data-m") == "3"} == {"other"}
 
 
 @style.style()
@@ -80,10 +85,23 @@ def test_the_same_runs_give_the_same_bytes_and_two_drawings_no_common_id(method)
 def test_a_line_of_many_points_has_few_characters():
     figure, axes = style.canvas("T")
     axes.plot(np.arange(300), np.random.default_rng(0).random(300))
-    assert len(svg(Picture(name="x", title="T", figure=figure))) < 300 * 14 + 8000
+    assert len(svg(Picture(name="x", title="T", figure=figure, data=NO_DATA))) < 300 * 14 + 8000
 
 
 @style.style()
 def test_it_has_a_name_for_who_cannot_see_it(method):
     root = ElementTree.fromstring(svg(replace(drawn(method), caption="Of <all> seeds")))
-    assert (root.get("role"), root.get("aria-label")) == ("img", "Test accuracy. Of <all> seeds")
+    course = "Accuracy. random from 0.45 at round 1 to 0.9 at round 4."
+    assert (root.get("role"), root.get("aria-label")) == ("img", f"Test accuracy. Of <all> seeds {course}")
+
+
+@style.style()
+def test_the_values_stand_under_the_pointer(method):
+    strips = nodes(svg(drawn(method)), "rect[@class='tip']")
+    assert [strip.findtext("title") for strip in strips] == [
+        f"Round {number}\nrandom: {value}"
+        for number, value in enumerate(("0.45 (0.4 to 0.5)", "0.6", "0.75 (0.7 to 0.8)", "0.9"), start=1)
+    ]
+    edges = [(float(strip.get("x", 0)), float(strip.get("width", 0))) for strip in strips]
+    for (left, width), (after, _) in pairwise(edges):
+        assert left + width == pytest.approx(after, abs=0.2), "no gap and no overlap"

@@ -70,8 +70,9 @@ def test_two_settings_as_heat_maps(make_run):
         for attack in ("none", "sign_flip"):
             make_run(f"g/{rule}_{attack}", accuracy=(accuracy,), choices={"aggregator": rule, "attack": attack})
     page = page_of("g", "--grid", "aggregator,attack")
-    assert re.findall(r">(0\.\d\d)</text>", page) == ["0.75"] * 3 + ["0.25"] * 3
+    assert re.findall(r">(0\.\d\d\d)</text>", page) == ["0.750"] * 3 + ["0.250"] * 3
     assert '<th scope="row"><span>mean</span></th><td class="number">0.250</td>' in page
+    assert '<th scope="row"><span>krum</span></th><td class="number"><strong>0.750</strong></td>' in page
 
 
 def test_the_page_of_a_large_sweep_stays_small(make_sweep):

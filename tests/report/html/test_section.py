@@ -4,6 +4,7 @@ import re
 
 from fedexp.report.draw import style
 from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.picture_data import PictureData
 from fedexp.report.draw.section import Picture, Section
 from fedexp.report.html.section import section_html
 from fedexp.report.read.methods import Method
@@ -13,7 +14,9 @@ METHODS = [Method(position, f"<m{position}>", ()) for position in range(style.CR
 
 def picture(name: str, tab: str = "", count: int = 0, width: float = 4.4) -> Picture:
     figure, _ = style.canvas(name, size=(width, 3))
-    return Picture(name=name, title=name, figure=figure, methods=METHODS[:count], tab=tab)
+    return Picture(
+        name=name, title=name, figure=figure, data=PictureData("", Grid((), ())), methods=METHODS[:count], tab=tab
+    )
 
 
 @style.style()

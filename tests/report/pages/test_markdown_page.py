@@ -8,6 +8,7 @@ import pytest
 from fedexp.report.pages import markdown_page
 from fedexp.report.read.methods import group_runs
 from fedexp.report.read.runs import collect_runs
+from fedexp.report.topics.tables import View
 
 ALWAYS = {"learning", "learning_loss", "selections", "selections_by_rank", "selections_map", "seconds_host",
           "participants", "federation_1"}  # fmt: skip
@@ -18,9 +19,12 @@ def pictures(tmp_path: Path):
     """The pictures of a page of all runs, in their order."""
 
     def drawn() -> list[str]:
-        markdown_page.write(tmp_path / "out.md", group_runs(collect_runs([tmp_path])[0]), [])
+        markdown_page.write(tmp_path / "out.md", group_runs(collect_runs([tmp_path])[0]), [], View())
         names = re.findall(r"\]\(out/(\w+)\.png\)", (tmp_path / "out.md").read_text())
-        assert {f"{name}.png" for name in names} == {path.name for path in (tmp_path / "out").glob("*.png")}
+        for ending in ("png", "pdf", "svg"):
+            assert {f"{name}.{ending}" for name in names} == {
+                path.name for path in (tmp_path / "out").glob(f"*.{ending}")
+            }
         return names
 
     return drawn

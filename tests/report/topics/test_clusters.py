@@ -53,12 +53,12 @@ class TestMembership:
     @style.style()
     @pytest.mark.parametrize(("events", "clients"), [(EVENTS, 4), (EVENTS, 500), (EVENTS.iloc[:0], 2)])
     def test_drawn(self, events: pd.DataFrame, clients: int, tmp_path: Path):
-        style.save(tmp_path / "clusters.png", clusters.membership_figure(events, clients, 3))
+        style.save(tmp_path / "clusters.png", clusters.membership_figure(clusters.memberships(events, clients, 3)))
         assert is_picture(tmp_path / "clusters.png")
 
     @style.style()
     def test_a_cell_is_pale_where_a_client_waits_and_empty_where_it_has_no_cluster(self):
-        (image,) = clusters.membership_figure(EVENTS, 4, 3).axes[0].images
+        (image,) = clusters.membership_figure(clusters.memberships(EVENTS, 4, 3)).axes[0].images
         strength = np.asarray(image.get_array())[:, :, 3]
         assert strength.tolist() == [[0, 0, 0, 0], [0.35, 1, 1, 1], [0, 0.35, 0.35, 1], [0, 1, 1, 1]]
 
@@ -77,7 +77,7 @@ class TestMembership:
     @style.style()
     def test_more_clusters_than_colours(self):
         events = pd.DataFrame([(0, "join", client, client + 1, None) for client in range(20)], columns=EVENTS.columns)
-        assert clusters.membership_figure(events, 20, 1).axes
+        assert clusters.membership_figure(clusters.memberships(events, 20, 1)).axes
         assert clusters.color_of(1) == clusters.color_of(8)
 
 

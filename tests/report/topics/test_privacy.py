@@ -34,7 +34,7 @@ def grouped(folder):
 def panels(folder):
     drawn = privacy.accuracy_figure(grouped(folder))
     assert drawn is not None
-    return drawn.axes
+    return drawn[0].axes
 
 
 def test_the_last_epsilon_and_round_ones_before_it():
@@ -54,7 +54,7 @@ def test_ledgers_that_agree_stand_above_the_rounds(point, make_run, tmp_path):
     (above,) = axes.child_axes
     assert above.get_xlabel() == "ε at δ = 1e-05 (PLD)"
     assert [text.get_text() for text in above.get_xticklabels()][-1] == "2"
-    assert len(axes.lines) == 3
+    assert len(axes.lines) == 3 + 3, "each has a line that leads to its name"
 
 
 def test_ledgers_that_differ_have_a_panel_of_their_own(point, make_run, tmp_path):

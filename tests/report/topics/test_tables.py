@@ -1,18 +1,25 @@
 import pandas as pd
 import pytest
 
+from fedexp.core.errors import ConfigError
 from fedexp.report.read import methods, runs
 from fedexp.report.read.measures import Statistic, statistic
 from fedexp.report.topics import tables
 
 
-def made(folder):
-    return tables.make_tables(methods.group_runs(runs.collect_runs([folder])[0]))
+def made(folder, view=tables.ALL):
+    return tables.make_tables(methods.group_runs(runs.collect_runs([folder])[0]), view)
 
 
 def row(table, label):
-    headings, rows = table.grid().headings, table.grid().rows
-    return next(dict(zip(headings, line, strict=True)) for line in rows if line[0] == label)
+    cells = {}
+    for _, grid in table.grids():
+        cells |= next(dict(zip(grid.headings, line, strict=True)) for line in grid.rows if line[0] == label)
+    return cells
+
+
+def bold(grid):
+    return {(grid.rows[row][0], grid.headings[column]) for row, column in grid.bold}
 
 
 def test_mean_and_sample_deviation_over_the_runs_that_have_the_number():
@@ -78,17 +85,17 @@ def test_the_frame_has_every_number_in_a_column_of_its_own(make_run, tmp_path):
 def test_the_simulated_clock_has_a_table_of_its_own(make_run, tmp_path):
     make_run("0", metrics={"sim_s": [10.0, 30.0, 60.0, 100.0], "participants": [1, 2, 3, 4]})
     host, simulated = made(tmp_path)
-    assert not [name for name in host.grid().headings if name.startswith("ToA")]
+    assert not [name for name in host.quantities if name.startswith("ToA")]
     assert row(simulated, "random") == {
         "method": "random",
         "seeds": "1",
-        "ToA@0.5 sim s": "30.00",
-        "ToA@0.8 sim s": "60.00",
         "sim s/round": "25.00",
         "participants/round": "2.5",
         "rounds": "4",
         "selections": "10",
         "final accuracy": "0.9000",
+        "ToA@0.5 sim s": "30.00",
+        "ToA@0.8 sim s": "60.00",
     }
 
 
@@ -105,11 +112,43 @@ def test_an_old_folder_has_fewer_columns(make_run, tmp_path):
     absent = dict.fromkeys(("participants", "host_s", "sim_s", "test_loss"), ...)
     make_run("0", metrics=absent)
     (table,) = made(tmp_path)
-    assert list(table.grid().headings) == ["method", "seeds", "final accuracy", "best accuracy", "RoA@0.5", "RoA@0.8",
-                                           "rounds"]  # fmt: skip
+    assert list(row(table, "random")) == ["method", "seeds", "final accuracy", "best accuracy", "rounds", "RoA@0.5",
+                                          "RoA@0.8"]  # fmt: skip
 
 
 def test_rounds_without_an_evaluation(make_run, tmp_path):
     make_run("0", accuracy=(None, 0.6, None, 0.9))
     cells = row(made(tmp_path)[0], "random")
     assert (cells["RoA@0.5"], cells["RoA@0.8"]) == ("2", "4")
+
+
+def test_the_best_mean_is_bold_where_all_seeds_have_it(make_run, tmp_path):
+    for seed, (slow, fast) in enumerate(((0.4, 0.6), (0.7, 0.9))):
+        make_run(f"a{seed}", seed=seed, accuracy=(0.3, slow))
+        make_run(f"b{seed}", seed=seed, accuracy=(fast, 0.1), choices={"selector": "all"})
+    results, targets, _ = (grid for _, grid in made(tmp_path)[0].grids())
+    assert bold(results) == {("random", "final accuracy"), ("all", "best accuracy")}
+    assert bold(targets) == {("all", "RoA@0.5")}, (
+        "one seed of random never got there, and 0.8 was reached by one of all"
+    )
+
+
+def test_counts_that_are_the_same_everywhere_are_no_column(make_run, tmp_path):
+    make_run("0")
+    make_run("1", choices={"selector": "all"})
+    (_, results), *_ = made(tmp_path)[0].grids()
+    assert list(results.headings) == ["method", "seeds", "final accuracy", "best accuracy", "loss AUC", "host s/round"]
+
+
+def test_chosen_columns_and_percent(make_run, tmp_path):
+    make_run("0", seed=0, accuracy=(0.5, 0.8))
+    make_run("1", seed=1, accuracy=(0.5, 0.9))
+    (table,) = made(tmp_path, tables.View(columns=("rounds", "final accuracy"), percent=True))
+    ((_, grid),) = table.grids()
+    assert grid.headings == ("method", "seeds", "rounds", "final accuracy %")
+    assert grid.rows == [["random", "2", "2 ± 0", "85.00 ± 7.07"]]
+    assert table.frame()["final accuracy mean"].tolist() == [pytest.approx(0.85)], "files keep the shares"
+    with pytest.raises(
+        ConfigError, match=r"--columns: these runs have no column acuracy; did you mean best accuracy or final accuracy"
+    ):
+        made(tmp_path, tables.View(columns=("acuracy",)))

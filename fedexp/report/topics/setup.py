@@ -1,0 +1,111 @@
+"""The first screen of a report: what was run, and what came out of it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fedexp.config import catalog, roles
+from fedexp.config.location import conf_dir
+from fedexp.config.override_text import short_text
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+from fedexp.report.draw.picture_data import number_text
+from fedexp.report.read.methods import Method, options
+from fedexp.report.read.runs import Run
+from fedexp.report.topics.tables import Table, cell_text, decimals
+
+_NAMED = {  # groups that every report names
+    "dataset": "Data",
+    "federation": "Split",
+    "model": "Model",
+    "local": "Local rule",
+    "selector": "Selection",
+    "aggregator": "Aggregation",
+}
+_LISTED = 6  # methods by name
+Fact = tuple[str, str]
+
+
+def facts(methods: Sequence[Method]) -> list[Fact]:
+    """What all methods have in common as (term, description); first what is compared, where there are several."""
+    described = [_describe(method.runs[0]) for method in methods]
+    shared = {
+        term: text for term, text in described[0].items() if all(run_terms.get(term) == text for run_terms in described)
+    }
+    if len(methods) == 1:
+        return list(shared.items())
+    suffix = f" and {len(methods) - _LISTED} more" if len(methods) > _LISTED else ""
+    compared = ("Compared", ", ".join(method.label for method in methods[:_LISTED]) + suffix)
+    differing = ", ".join(dict.fromkeys(term for run_terms in described for term in run_terms if term not in shared))
+    return [compared, *shared.items(), *([("Not the same for all", differing)] if differing else [])]
+
+
+def outcome(table: Table) -> str:
+    """What came out, in one or two sentences, from the table of results."""
+    name = f"final {table.metric}"
+    ranked = [
+        (method, row[name])
+        for method, row in zip(table.methods, table.rows, strict=True)
+        if name in row and row[name].mean is not None
+    ]
+    if not ranked:
+        return f"No run measured its {table.metric} on test data."
+    higher = HIGHER_IS_BETTER.get(table.metric, True)
+    ranked.sort(key=lambda pair: -(pair[1].mean or 0.0) if higher else (pair[1].mean or 0.0))
+    texts = [f"{method.label} {cell_text(value, decimals(name))}" for method, value in ranked]
+    seeds = sorted({value.count for _, value in ranked})
+    seed_text = f"{seeds[0]} seed{'s' * (seeds[0] > 1)}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+    if len(ranked) == 1:
+        return f"Final test {table.metric} of {texts[0]}, {seed_text}."
+    order = "highest" if higher else "lowest"
+    listed = ", ".join(texts[:_LISTED]) + (", ..." if len(texts) > _LISTED else "")
+    chance = (
+        "fedexp compare tells which differences are more than chance" if seeds[0] > 1 else "one seed tells no chance"
+    )
+    return f"Final test {table.metric}, {order} mean first ({seed_text}): {listed}; {chance}."
+
+
+def _describe(run: Run) -> dict[str, str]:
+    chosen = options(run)
+    usual = {role.name: role.default for role in roles.all_roles()} | catalog.defaults(conf_dir())
+    other_groups = [role.name for role in roles.all_roles() if role.changes_results and role.name not in _NAMED]
+    texts = {group: _part_text(run, group, chosen[group]) for group in (*_NAMED, *other_groups) if group in chosen}
+    described = {
+        _NAMED.get(group, group.replace("_", " ").capitalize()): text
+        for group, text in texts.items()
+        if group in _NAMED or text != usual[group]
+    }
+    if "Split" in described and len(run.selections):
+        described["Split"] += f", {len(run.selections):,} client{'s' * (len(run.selections) > 1)}"
+    described["Local work"] = _local_work(run)
+    described["Rounds"] = _rounds(run)
+    if scenario := catalog.changed_scenario(conf_dir(), lambda key: run.config.get(f"scenario.{key}")):
+        described["Scenario"] = ", ".join(scenario)
+    return {term: text for term, text in described.items() if text}
+
+
+def _part_text(run: Run, group: str, option: str) -> str:
+    """The option of a group, in brackets its keys that are not at their defaults."""
+    words = catalog.changed_keys(conf_dir(), group, option, lambda key: run.config.get(f"{group}.{key}"))
+    return f"{option} ({', '.join(words)})" if words else option
+
+
+def _local_work(run: Run) -> str:
+    config = run.config
+    steps, epochs = config.get("local.steps"), config.get("local.epochs")
+    number, unit = (steps, "step") if steps is not None else (epochs, "epoch")
+    work = f"{short_text(number)} {unit}{'s' * (number != 1)}" if number is not None else ""
+    rate, size = config.get("local.lr"), config.get("local.batch_size")
+    parts = [
+        work,
+        f"batches of {short_text(size)}" if size is not None else "",
+        f"rate {short_text(rate)}" if rate else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _rounds(run: Run) -> str:
+    participants = run.column("participants")
+    finite = participants[np.isfinite(participants)]
+    taking_part = f", {number_text(float(finite.mean()))} participants a round" if len(finite) else ""
+    planned = run.config.get("rounds")
+    return f"{run.rounds[-1] if planned is None else planned}{taking_part}"

@@ -1,0 +1,63 @@
+"""The first screen: every part that is not at its default, and what came out."""
+
+from pathlib import Path
+
+from fedexp import cli
+from fedexp.report.read.methods import group_runs
+from fedexp.report.read.runs import collect_runs
+from fedexp.report.topics import setup, tables
+
+
+def outcome(methods):
+    return setup.outcome(tables.make_tables(methods)[0])
+
+
+def test_the_best_comes_first_and_chance_is_named(make_run, tmp_path: Path):
+    for seed in (0, 1):
+        make_run(f"a{seed}", seed=seed, accuracy=(0.3, 0.4))
+        make_run(f"b{seed}", seed=seed, accuracy=(0.3, 0.6 + seed / 5), choices={"selector": "all"})
+    assert outcome(group_runs(collect_runs([tmp_path])[0])) == (
+        "Final test accuracy, highest mean first (2 seeds): all 0.7000 ± 0.1414, random 0.4000 ± 0.0000; fedexp "
+        "compare tells which differences are more than chance."
+    )
+
+
+def test_one_method_and_none_that_was_measured(make_run, tmp_path: Path):
+    make_run("a/0", accuracy=(0.3, 0.4))
+    make_run("b/0", accuracy=(None, None))
+    assert outcome(group_runs(collect_runs([tmp_path / "a"])[0])) == "Final test accuracy of random 0.4000, 1 seed."
+    assert outcome(group_runs(collect_runs([tmp_path / "b"])[0])) == "No run measured its accuracy on test data."
+
+
+def test_every_part_that_is_not_at_its_default(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["federation=dirichlet", "federation.alpha=0.1", "attack=alie", "scenario.malicious=2", "local.lr=0.3"]
+    words += [
+        "local.momentum=0.5",
+        "loss.label_smoothing=0.1",
+        "schedule=cosine",
+        "codec=float16",
+        "model.hidden=[8]",
+        "rounds=1",
+    ]
+    for name, more in (("a", []), ("b", ["aggregator=median"])):
+        assert cli.main(["run", *words, *more, "pictures=false", f"hydra.run.dir={name}"]) == 0
+    capsys.readouterr()
+    facts = dict(setup.facts(group_runs(collect_runs([Path("a"), Path("b")])[0])))
+    alie = facts.pop("Attack")
+    assert alie.startswith("alie")
+    assert facts == {
+        "Compared": "fedavg, median",
+        "Data": "digits",
+        "Split": "dirichlet (alpha=0.1), 10 clients",
+        "Model": "mlp (hidden=[8])",
+        "Local rule": "sgd (momentum=0.5)",
+        "Selection": "random",
+        "Loss": "cross_entropy (label_smoothing=0.1)",
+        "Schedule": "cosine",
+        "Codec": "float16",
+        "Local work": "1 epoch, batches of 20, rate 0.3",
+        "Rounds": "1, 10 participants a round",
+        "Scenario": "malicious=2",
+        "Not the same for all": "Aggregation",
+    }
