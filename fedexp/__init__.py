@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 from fedexp.process.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from fedexp.api import Finished, run
+    from fedexp.api import Finished, load, run
     from fedexp.core.errors import ConfigError, RunError
 
-__all__ = ["ConfigError", "Finished", "RunError", "run"]
+__all__ = ["ConfigError", "Finished", "RunError", "load", "run"]
 
 # Python gives a package the name of a room when the room is first imported. That happens here, and the name goes back
 # to the function: scripts call `fedexp.run(...)`, whatever was imported before; `from fedexp.run import ...` works too.

@@ -18,14 +18,20 @@ from fedexp.config.compose import Composer, Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.config.override_text import override_text
 from fedexp.core.errors import ConfigError, RunError
+from fedexp.files import summary_json
+from fedexp.files.atomic import display_path
 from fedexp.process.exits import CommandExit
 from fedexp.process.torchrun import under_torchrun
 from fedexp.run.isolation import isolate_process
 
 if TYPE_CHECKING:
     import pandas as pd
+    from torch import nn
 
-__all__ = ["ConfigError", "Finished", "RunError", "run"]
+    from fedexp.export.encoder import Encoder
+    from fedexp.export.trained_model import TrainedModel
+
+__all__ = ["ConfigError", "Finished", "RunError", "load", "run"]
 
 _RUN_LOCK = threading.RLock()
 _SWEEPS = "sweeps are for the command line (fedexp run -m ...), or call run once for each value"
@@ -47,6 +53,27 @@ class Finished:
     def clients(self) -> "pd.DataFrame":
         """clients.csv, a line for each client of each round."""
         return self._table("clients.csv")
+
+    def model(self, round: int | None = None, client: int | None = None) -> "nn.Module":
+        """The trained network on the CPU, after the newest saved round or `round`: everybody's, or the one of a client.
+
+        It takes what `encoder` makes of examples.
+
+        Raises:
+            ConfigError: no state of that round was saved, or there is no such client.
+        """
+        return self._load_trained(round, client).network
+
+    @cached_property
+    def encoder(self) -> "Encoder":
+        """How examples become inputs of the model, and its outputs answers."""
+        return self._load_trained(None, 0).encoder
+
+    def _load_trained(self, number: int | None, client: int | None) -> "TrainedModel":
+        from fedexp.export.trained_model import load_trained
+
+        with _one_run_at_a_time(), isolate_process(), _unwrapped_errors():
+            return load_trained(self.folder, number, client)
 
     def _table(self, name: str) -> "pd.DataFrame":
         import pandas as pd
@@ -86,6 +113,19 @@ def run(
         _refuse_sweeps(composer, words)
         run_folder = single(composer, request, console=not quiet)
     return Finished(run_folder, json.loads((run_folder / "summary.json").read_text(encoding="utf-8")))
+
+
+def load(folder: str | PathLike[str]) -> Finished:
+    """A finished run that lies in a folder, as `run` returned it.
+
+    Raises:
+        ConfigError: it holds no finished run.
+    """
+    path = Path(folder)
+    summary = summary_json.read(path) if path.is_dir() else None
+    if summary is None:
+        raise ConfigError(f"{display_path(path)} must be the folder of a finished run, but has no summary.json")
+    return Finished(path, summary)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ LAYERS = (
     "core", "files", "process",
     "maths", "data", "config", "parts", "training", "scoring", "simulation",  # a run in memory
     "report", "run", "sweep", "plan", "verify", "compare", "search", "replay", "new",  # rooms of commands
+    "export", "predict",
     "commands", "api", "cli", "__main__",
 )
 # fmt: on

@@ -1,8 +1,29 @@
 """Columns of a table as numbers, learnt from its training rows alone. Legend: S rows, F columns, K categories."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 SAFE_POWER = 400  # of two: from 2^-400 to 2^400 squares of numbers and of their differences are exact enough
+
+
+@dataclass(frozen=True)
+class Column:
+    """How a column of a table becomes numbers: `(value - mean) / std`, or a 0 or 1 for each of its `categories`.
+
+    With `fills_missing` a missing number is the mean and a missing text no category; else values must be there.
+    """
+
+    name: str
+    mean: float = 0.0
+    std: float = 1.0
+    categories: tuple[str, ...] | None = None
+    fills_missing: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many numbers of an example it becomes."""
+        return 1 if self.categories is None else len(self.categories)
 
 
 def standardise(values: np.ndarray, train: np.ndarray) -> np.ndarray:
@@ -12,29 +33,36 @@ def standardise(values: np.ndarray, train: np.ndarray) -> np.ndarray:
     may be so far off that it becomes infinite. Where numbers lie column by column, each has the bits it
     would have alone.
     """
+    return standardise_with_moments(values, train)[0]
+
+
+def standardise_with_moments(values: np.ndarray, train: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What `standardise` gives, and mean and deviation `[F]`; the deviation of a constant column is 1."""
     order = "F" if values.flags.f_contiguous else "C"  # in which NumPy sums
     is_finite = np.isfinite(values[train]).copy(order)
     count = np.maximum(is_finite.sum(axis=0), 1)
-    values = _scale_extremes(values, np.where(is_finite, np.abs(values[train]), 0.0).max(axis=0, initial=0.0))
+    shift = _safe_shift(np.where(is_finite, np.abs(values[train]), 0.0).max(axis=0, initial=0.0))
+    with np.errstate(over="ignore"):
+        values = np.ldexp(values, shift)
     train_values = np.where(is_finite, values[train], 0.0).copy(order)
     mean = train_values.sum(axis=0) / count
     std = np.sqrt((np.where(is_finite, train_values - mean, 0.0) ** 2).sum(axis=0) / count)
     std[(train_values == train_values.max(axis=0, initial=-np.inf, where=is_finite)).all(axis=0, where=is_finite)] = (
         0  # the mean was rounded
     )
+    std = np.where(std > 0, std, 1.0)
     with np.errstate(over="ignore"):
-        z_scores = (values - mean) / np.where(std > 0, std, 1.0)
-    return np.where(np.isnan(z_scores), 0.0, z_scores)
+        z_scores = (values - mean) / std
+        return np.where(np.isnan(z_scores), 0.0, z_scores), np.ldexp(mean, -shift), np.ldexp(std, -shift)
 
 
-def _scale_extremes(values: np.ndarray, largest: np.ndarray) -> np.ndarray:
-    """Scales columns of `[S, F]` by a power of two if the square of their `largest [F]` number overflows.
+def _safe_shift(largest: np.ndarray) -> np.ndarray:
+    """The powers of two `[F]` by which columns are scaled if the square of their `largest [F]` number overflows.
 
     A power of two rounds nothing, and is nothing to numbers that are standardised.
     """
     power = np.frexp(largest)[1]
-    with np.errstate(over="ignore"):
-        return np.ldexp(values, np.where(np.abs(power) > SAFE_POWER, -power, 0))
+    return np.where(np.abs(power) > SAFE_POWER, -power, 0)
 
 
 def categories(values: np.ndarray, train: np.ndarray) -> np.ndarray:

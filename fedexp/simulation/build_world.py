@@ -107,7 +107,7 @@ def prepare(
     """Learns features, moves the examples to the device and pretrains the first model."""
     device, untrained = exp.engine.resolve_device(), network()
     split = poisoned_split.split
-    data, probes, feature_figures = encode(exp, poisoned_split.data, split.public, pool)
+    data, probes, encoding = encode(exp, poisoned_split.data, split.public, pool)
 
     train = Examples(data.train, data, device, exp.augment)
     networks.refuse_untrainable(exp.model, network, train, input_facts.outputs, exp.loss)
@@ -122,8 +122,9 @@ def prepare(
         validation=validation and validation.normalise(),
         public=public,
         probes={name: Examples(split, data, device) for name, split in probes.items()},
+        encoding=encoding,
         first=first,
-        preparation_figures={"features": feature_figures, "pretraining": pretraining_figures},
+        preparation_figures={"features": dict(encoding.figures), "pretraining": pretraining_figures},
     )
 
 

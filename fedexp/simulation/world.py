@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from fedexp.core.values import Canaries, Layout, State, Weights
+from fedexp.parts.features.contract import Encoding
 from fedexp.parts.federation.partition import Partition
 from fedexp.parts.federation.statistics import class_counts
 from fedexp.scoring.metrics import MetricSet
@@ -30,6 +31,7 @@ from fedexp.training.workers.pool import Work, WorkerPool
 class PreparedRun:
     """The examples on the device, and the model that the first round begins with."""
 
+    encoding: Encoding  # how the examples were transformed before
     first: Weights
     train: Examples
     validation: Examples | None

@@ -23,6 +23,8 @@ COMMANDS = (
     "report",
     "compare",
     "verify",
+    "export",
+    "predict",
     "replay",
     "list",
     "new",

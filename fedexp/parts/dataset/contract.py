@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from fedexp.core.part import Part
+from fedexp.data.encoding import Column
 
 Targets = Literal["class", "labels", "numbers", "tokens"]
 TARGET_NAMES: dict[Targets, str] = {"class": "classes", "labels": "labels", "numbers": "numbers", "tokens": "tokens"}
@@ -76,7 +77,11 @@ def split_by_mask(
 
 @dataclass(frozen=True)
 class Data:
-    """A loaded dataset. A batch is `(x.float() / scale - mean) / std`, per channel (dimension 1)."""
+    """A loaded dataset. A batch is `(x.float() / scale - mean) / std`, per channel (dimension 1).
+
+    What somebody needs who has the trained model and other examples: `columns` say how the columns of a table became
+    `x`, `target_columns` how its numbers became `y`, and `vocabulary` which token each number of a text stands for.
+    """
 
     train: Split
     test: Split
@@ -85,6 +90,9 @@ class Data:
     mean: tuple[float, ...] = (0.0,)  # one number, or one a channel
     std: tuple[float, ...] = (1.0,)
     groups: np.ndarray | None = None  # int64 [S], which training examples follow one rule, where that is known
+    columns: tuple[Column, ...] = ()
+    target_columns: tuple[Column, ...] = ()
+    vocabulary: tuple[str, ...] = ()
 
     def sha256(self) -> str:
         """Digest of all labels, of evenly spaced examples and of how they are normalised.

@@ -10,10 +10,12 @@ from typing import Literal
 
 import numpy as np
 
-from fedexp.parts import Arrays, Data, Dataset, Facts, load_or_make, split_by_mask, standardise
+from fedexp.data.encoding import Column, standardise_with_moments
+from fedexp.parts import Arrays, Data, Dataset, Facts, load_or_make, split_by_mask
 from fedexp.parts.dataset.digits import held_out_images
 
 TRAIN_SIZE = 353
+MEASUREMENTS = ("age", "sex", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6")
 
 
 class Diabetes(Dataset):
@@ -27,10 +29,16 @@ class Diabetes(Dataset):
     def load(self, directory: Path, seed: int) -> Data:
         arrays = load_or_make("diabetes-1", _read)  # importing scikit-learn takes a second
         test = held_out_images(np.zeros(len(arrays["y"]), np.int64))
-        x, y = standardise(arrays["x"], ~test), arrays["y"][:, None]
-        y = standardise(y, ~test) if self.target_scale == "standard" else y
+        x, *moments = standardise_with_moments(arrays["x"], ~test)
+        y, target = arrays["y"][:, None], Column("progression")
+        if self.target_scale == "standard":
+            y, mean, std = standardise_with_moments(y, ~test)
+            target = Column("progression", float(mean[0]), float(std[0]))
+        measured = tuple(
+            Column(*entries) for entries in zip(MEASUREMENTS, *map(np.ndarray.tolist, moments), strict=True)
+        )
         train, held_out = split_by_mask(test, x.astype(np.float32), y.astype(np.float32))
-        return Data(train, held_out, ("progression",))
+        return Data(train, held_out, (target.name,), columns=measured, target_columns=(target,))
 
 
 def _read() -> Arrays:

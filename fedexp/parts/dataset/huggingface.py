@@ -53,10 +53,10 @@ class HuggingFace(Dataset):
         return "" if self.client is None else f"dataset.client={self.client}"
 
     def facts(self, directory: Path) -> Facts:
-        data, vocabulary_size = self._read(directory)
+        data = self._read(directory)
         shape, subject = tuple(data.train.x.shape[1:]), data.train.subject
         subjects = None if subject is None else len(subject.unique())
-        return Facts(shape, len(data.class_names), len(data.train.y), subjects, vocabulary=vocabulary_size)
+        return Facts(shape, len(data.class_names), len(data.train.y), subjects, vocabulary=len(data.vocabulary))
 
     def require(self, directory: Path) -> None:
         self._folder(directory)
@@ -81,7 +81,7 @@ class HuggingFace(Dataset):
             publish(part, target)
 
     def load(self, directory: Path, seed: int) -> Data:
-        data, _ = self._read(directory)
+        data = self._read(directory)
         if self.holds == "texts":
             return data
         return image_data(data.train, data.test, data.class_names, self.normalise)
@@ -101,7 +101,7 @@ class HuggingFace(Dataset):
             )
         return user_folder or download_folder
 
-    def _read(self, directory: Path) -> tuple[Data, int]:
+    def _read(self, directory: Path) -> Data:
         return _parse(self, stamp(self._folder(directory) / DICT_FILE))
 
 
@@ -119,24 +119,21 @@ def _library() -> Any:
 
 
 @lru_cache(maxsize=1)
-def _parse(settings: HuggingFace, source: tuple[tuple[str, int, int], ...]) -> tuple[Data, int]:
-    """Reads the folder once for facts and examples, as long as what lists its splits stays.
-
-    Returns the data, images not yet normalised, and the size of the vocabulary (0 for images).
-    """
+def _parse(settings: HuggingFace, source: tuple[tuple[str, int, int], ...]) -> Data:
+    """Reads the folder once, as long as what lists its splits stays; images are not yet normalised."""
     folder = Path(source[0][0]).parent
     try:
         dataset_dict = _library().load_from_disk(str(folder))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{folder} cannot be read: {first_line(error)}") from None
-    names = {"train": settings.train, "test": settings.test}
-    parts = [_get_split(dataset_dict, name, key, folder) for key, name in names.items()]
+    split_names = {"train": settings.train, "test": settings.test}
+    parts = [_get_split(dataset_dict, name, key, folder) for key, name in split_names.items()]
     labels = [_labels(settings, part) for part in parts]
     classes = _classes(parts[0], settings.target, labels[0])
     inputs = [_column(part, settings.input, "input") for part in parts]
-    vocabulary_size = 0
+    names: tuple[str, ...] = ()
     if settings.holds == "texts":
-        examples, vocabulary_size = _tokens(settings, *inputs)
+        examples, names = _tokens(settings, *inputs)
     else:
         examples = [_images(images, folder) for images in inputs]
     owners = _owners(settings, parts)
@@ -144,7 +141,7 @@ def _parse(settings: HuggingFace, source: tuple[tuple[str, int, int], ...]) -> t
         Split(torch.from_numpy(x), torch.from_numpy(y), None if owner is None else torch.from_numpy(owner))
         for x, y, owner in zip(examples, labels, owners, strict=True)
     ]
-    return Data(splits[0], splits[1], classes), vocabulary_size
+    return Data(splits[0], splits[1], classes, vocabulary=names)
 
 
 def _get_split(dataset_dict: Mapping[str, Any], name: str, key: str, folder: Path) -> Any:
@@ -192,8 +189,10 @@ def _images(images: Sequence[Any], folder: Path) -> np.ndarray:
     return stacked[:, None] if stacked.ndim == 3 else np.ascontiguousarray(stacked.transpose(0, 3, 1, 2))
 
 
-def _tokens(settings: HuggingFace, train: Sequence[str], test: Sequence[str]) -> tuple[list[np.ndarray], int]:
-    """Training and test texts as int64 `[S, L]`, and the size of the vocabulary."""
+def _tokens(
+    settings: HuggingFace, train: Sequence[str], test: Sequence[str]
+) -> tuple[list[np.ndarray], tuple[str, ...]]:
+    """Training and test texts as int64 `[S, L]`, and the vocabulary."""
     odd = [text for text in (*train, *test) if not isinstance(text, str)]
     if odd:
         raise ConfigError(
@@ -206,7 +205,7 @@ def _tokens(settings: HuggingFace, train: Sequence[str], test: Sequence[str]) ->
     for array, texts in zip(arrays, pieces, strict=True):
         for row, text in zip(array, texts, strict=True):
             row[: len(text)] = encode_tokens(text, table)[: settings.length]
-    return arrays, len(names)
+    return arrays, names
 
 
 def _owners(settings: HuggingFace, parts: list[Any]) -> list[np.ndarray | None]:

@@ -52,7 +52,8 @@ class Leaf(Dataset):
     def load(self, directory: Path, seed: int) -> Data:
         arrays = self._arrays(directory)
         train, test = (self._split(arrays, part) for part in leaf.PARTS)
-        return Data(train, test, self._classes(arrays))
+        letters = tuple(leaf.LETTERS) if self.name == "shakespeare" else ()
+        return Data(train, test, self._classes(arrays), vocabulary=letters)
 
     def _split(self, arrays: Arrays, part: str) -> Split:
         x = torch.from_numpy(arrays[f"x_{part}"])

@@ -10,6 +10,7 @@ Targets are the classes in ascending order, numbers, or labels (columns of 0 and
 errors are in deviations of the training targets; `target_scale: raw` leaves them. Legend: S rows, K targets.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -17,12 +18,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 
 from fedexp.data import table as columns
-from fedexp.data.encoding import categories, held_out_mask, one_hot, standardise
+from fedexp.data.encoding import Column, categories, held_out_mask, one_hot, standardise_with_moments
 from fedexp.parts import ConfigError, Data, Dataset, Facts, Range, find_user_file, split_by_mask, stamp, stream
 
 if TYPE_CHECKING:
     import pandas as pd
 
+EncodedColumn = tuple[np.ndarray, Column]  # float32 [S, width], and how it became that
 MAX_CATEGORIES = 1000  # categories of a column, or classes: with more it is hardly one
 
 
@@ -99,54 +101,71 @@ def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Data
             f"column {settings.targets[0]} must hold every class in the training rows, but {names[unseen[0]]} "
             f"is in test rows alone; {cure}"
         )
+    target_columns = tuple(map(Column, names)) if settings.predicts == "numbers" else ()
     if settings.predicts == "numbers" and settings.target_scale == "standard":
-        y = standardise(y, ~test)
+        y, *moments = standardise_with_moments(y, ~test)
+        target_columns = _number_columns(names, *moments)
     if settings.predicts != "class":
         y = columns.to_float32(y, " or ".join(settings.targets), "correct them")
     client = None
     if settings.client is not None:
         _, client = columns.encode_distinct(_complete_column(frame, settings.client, "dataset.client"))
-    return Data(*split_by_mask(test, _examples(frame, settings, ~test), y, client), names)
+    x, x_columns = _examples(frame, settings, ~test)
+    train, held_out = split_by_mask(test, x, y, client)
+    return Data(train, held_out, names, columns=x_columns, target_columns=target_columns)
 
 
-def _examples(frame: "pd.DataFrame", settings: OwnTable, train: np.ndarray) -> np.ndarray:
-    """The columns that are neither targets nor named otherwise, as float32 `[S, F]`."""
+def _number_columns(
+    names: Sequence[str], mean: np.ndarray, std: np.ndarray, *, fill: bool = False
+) -> tuple[Column, ...]:
+    """Columns of numbers that were standardised by their `mean [F]` and `std [F]`."""
+    return tuple(Column(*entries, None, fill) for entries in zip(names, mean.tolist(), std.tolist(), strict=True))
+
+
+def _examples(frame: "pd.DataFrame", settings: OwnTable, train: np.ndarray) -> tuple[np.ndarray, tuple[Column, ...]]:
+    """The columns that are neither targets nor named otherwise, as float32 `[S, F]`, and how they became that."""
     excluded = {*settings.targets, settings.client, settings.split, *settings.ignore}
     for name in settings.ignore:
         columns.column(frame, name, "dataset.ignore")
     features = [name for name in frame.columns if name not in excluded]
-    encoded: dict[str, np.ndarray] = {}
+    encoded: dict[str, EncodedColumn] = {}
     for block in columns.blocks_of_numbers(frame, features):
         encoded |= _encode_numbers(block, settings, train)
     pieces = [
         encoded[name] if name in encoded else _encode_column(columns.column(frame, name, ""), settings, train)
         for name in features
     ]
-    if not sum(piece.shape[1] for piece in pieces):
+    if not sum(column.width for _, column in pieces):
         raise ConfigError(
             f"the table must have a column to predict {', '.join(settings.targets)} from, but has no other"
         )
-    return np.concatenate(pieces, axis=1)
+    return np.concatenate([numbers for numbers, _ in pieces], axis=1), tuple(column for _, column in pieces)
 
 
-def _encode_numbers(block: "pd.DataFrame", settings: OwnTable, train: np.ndarray) -> dict[str, np.ndarray]:
+def _encode_numbers(block: "pd.DataFrame", settings: OwnTable, train: np.ndarray) -> dict[str, EncodedColumn]:
     """Columns of numbers as float32 `[S, 1]` each, all at once; none where one of them will not do."""
     values = block.to_numpy(np.float64, na_value=np.nan)
     if np.isinf(values).any() or (settings.missing == "refuse" and np.isnan(values).any()):
         return {}
     with np.errstate(over="ignore"):
-        encoded = standardise(np.asfortranarray(values), train).astype(np.float32)
-    return dict(zip(block.columns, encoded.T[..., None], strict=True)) if np.isfinite(encoded).all() else {}
+        z_scores, *moments = standardise_with_moments(np.asfortranarray(values), train)
+        encoded = z_scores.astype(np.float32)
+    if not np.isfinite(encoded).all():
+        return {}
+    described = _number_columns(list(block.columns), *moments, fill=settings.missing == "fill")
+    return {column.name: (entries, column) for entries, column in zip(encoded.T[..., None], described, strict=True)}
 
 
-def _encode_column(values: "pd.Series", settings: OwnTable, train: np.ndarray) -> np.ndarray:
+def _encode_column(values: "pd.Series", settings: OwnTable, train: np.ndarray) -> EncodedColumn:
     """One column as float32 `[S, ...]`."""
-    if settings.missing == "refuse":
+    fill = settings.missing == "fill"
+    if not fill:
         columns.demand_no_missing(values, f"set dataset.missing=fill or dataset.ignore=[{values.name}]")
     if columns.is_number(values):
-        entries = standardise(columns.numbers(values)[:, None], train)
+        entries, *moments = standardise_with_moments(columns.numbers(values)[:, None], train)
         description = f"{values.name}, in deviations from the training mean,"
-        return columns.to_float32(entries, description, f"correct them or set dataset.ignore=[{values.name}]")
+        numbers = columns.to_float32(entries, description, f"correct them or set dataset.ignore=[{values.name}]")
+        return numbers, _number_columns([str(values.name)], *moments, fill=fill)[0]
     if values.dtype.kind not in "OUTS" and str(values.dtype) != "category":
         raise ConfigError(
             f"column {values.name} must hold numbers or text, got {values.dtype}; set dataset.ignore=[{values.name}]"
@@ -158,7 +177,7 @@ def _encode_column(values: "pd.Series", settings: OwnTable, train: np.ndarray) -
             f"column {values.name} must hold at most {MAX_CATEGORIES:,} categories, got {len(names):,}; set "
             f"dataset.ignore=[{values.name}]"
         )
-    return one_hot(entries, names)
+    return one_hot(entries, names), Column(str(values.name), 0.0, 1.0, tuple(names.tolist()), fill)
 
 
 def _targets(frame: "pd.DataFrame", settings: OwnTable) -> tuple[np.ndarray, tuple[str, ...]]:

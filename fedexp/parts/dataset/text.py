@@ -95,7 +95,7 @@ def _parse(settings: Text, source: tuple[tuple[str, int, int], ...]) -> Data:
     names = vocabulary((_tokens(lines[line], settings) for line in np.flatnonzero(~test)), settings.vocabulary)
     table = {name: number for number, name in enumerate(names)}
     train, test_examples = (_examples(lines, np.flatnonzero(chosen), table, settings) for chosen in (~test, test))
-    return Data(train, test_examples, names)
+    return Data(train, test_examples, names, vocabulary=names)
 
 
 def _lines(path: Path, settings: Text) -> list[str]:

@@ -15,6 +15,7 @@ would lose part of it. Legend: S or n examples, d numbers of an example, P weigh
 import time
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import prod
 from typing import Annotated, Literal
 
 import numpy as np
@@ -79,6 +80,23 @@ def add_noise(x: torch.Tensor, noise: float, rng: np.random.Generator) -> torch.
     return x + noise * torch.from_numpy(draw).to(x.device)
 
 
+class ScaledEncoder(nn.Module):
+    """Scales examples `[n, *shape]` and encodes them, `[n, code]`."""
+
+    low: torch.Tensor
+    factor: torch.Tensor
+
+    def __init__(self, scaling: Scaling, encoder: nn.Module) -> None:
+        super().__init__()
+        self.register_buffer("low", scaling.low)
+        self.register_buffer("factor", scaling.factor)
+        self.symmetric, self.encoder = scaling.symmetric, encoder
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The codes of examples in their stored form, without the noise of training."""
+        return self.encoder(Scaling(self.low, self.factor, self.symmetric)(x))
+
+
 @dataclass(frozen=True, kw_only=True)
 class AutoencoderEncoding(Encoding):
     """Scales examples, adds noise to them and encodes them."""
@@ -117,6 +135,11 @@ class Autoencoder(Features):
                 "give two, for example [256,128]"
             )
 
+    def layers(self, facts: Facts) -> nn.Module:
+        inputs = prod(facts.shape)
+        bounds = torch.zeros(inputs, dtype=torch.float64)
+        return ScaledEncoder(Scaling(bounds, bounds.clone(), self.output == "tanh"), self.network(inputs)[0])
+
     def facts(self, facts: Facts) -> Facts:
         return replace(facts, shape=(self.code,), vocabulary=0)
 
@@ -140,7 +163,10 @@ class Autoencoder(Features):
         mean_error = float((held_out - training.mean(dim=0)).square().mean())
         figures = {"reconstruction_error": error, "error_of_the_mean": mean_error}
         figures["seconds"] = time.perf_counter() - begin
-        return AutoencoderEncoding(figures=figures, scaling=scaling, encoder=network[0].cpu(), noise=self.noise)
+        layers = ScaledEncoder(scaling, network[0].cpu())
+        return AutoencoderEncoding(
+            figures=figures, layers=layers, scaling=scaling, encoder=network[0], noise=self.noise
+        )
 
     def network(self, inputs: int) -> nn.Sequential:
         """Encoder and decoder for examples of this many input values, not yet initialised."""

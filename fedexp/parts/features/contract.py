@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 import torch
+from torch import nn
 
 from fedexp.core.part import Part
 from fedexp.parts.dataset.contract import Data, Facts, Split
@@ -19,9 +20,14 @@ Streams = Callable[..., np.random.Generator]  # a named random stream of the fea
 
 @dataclass(frozen=True, kw_only=True)
 class Encoding:
-    """How examples are transformed before a model sees them. The base leaves them unchanged."""
+    """How examples are transformed before a model sees them. The base leaves them unchanged.
 
-    figures: Mapping[str, float] = field(default_factory=dict)  # what is worth knowing of it, by name
+    `figures` are what is worth knowing of it, by name; `layers` do the same to new examples, None if there is nothing
+    to do.
+    """
+
+    figures: Mapping[str, float] = field(default_factory=dict)
+    layers: nn.Module | None = None
 
     def split(self, split: Split, rng: np.random.Generator) -> Split:
         """The examples after the transformation."""
@@ -40,6 +46,10 @@ class Features(Part):
     def facts(self, facts: Facts) -> Facts:
         """The facts of the encoded examples, given the facts of the dataset."""
         return facts
+
+    def layers(self, facts: Facts) -> nn.Module | None:
+        """Layers as those of the encoding, with other values: examples `[B, *shape]` to what a model sees of them."""
+        return None
 
     def learn(self, public: torch.Tensor, rng: Streams, device: torch.device) -> Encoding:
         """Learns the encoding from the server's examples `[S, *shape]` in their stored form."""

@@ -27,6 +27,10 @@ class Model(Part):
         """The network: examples `[B, *shape]` to `[B, *facts.outputs]`, which is logits `[B, K]` but for tokens."""
         raise NotImplementedError
 
+    def without_files(self) -> "Model":
+        """The same network, but made without reading files: its entries come from elsewhere."""
+        return self
+
     def initialise(self, network: nn.Module, rng: np.random.Generator) -> None:
         """Draws the initial values of a new network; here it keeps PyTorch's own, seeded by the run."""
 

@@ -4,6 +4,7 @@ The first values are torchvision's own, seeded by the run, or come from a file (
 of classes gives all layers but the last one. The first convolution takes as many channels as the images have.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -44,6 +45,9 @@ class TorchvisionNet(Model):
                 ) from error
         if self.weights is not None:
             matching_weights(network, read_weights(self.weights), self.weights)
+
+    def without_files(self) -> Model:
+        return replace(self, weights=None)
 
     def network(self, facts: Facts) -> nn.Module:
         network = self._adapted_network(facts)

@@ -31,13 +31,15 @@ from fedexp.training.workers.pool import PRETRAINING, Work, WorkerPool
 Figures = dict[str, float]  # what is worth telling of a preparation, by name; empty where nothing was prepared
 
 
-def encode(exp: Experiment, data: Data, public: np.ndarray, pool: WorkerPool) -> tuple[Data, dict[str, Split], Figures]:
-    """Learns features from the public examples `public [m]`; returns the encoded data and attack probes."""
+def encode(
+    exp: Experiment, data: Data, public: np.ndarray, pool: WorkerPool
+) -> tuple[Data, dict[str, Split], Encoding]:
+    """Learns features from the public examples `public [m]`; returns the encoded data and attack probes, and how."""
     rng, probes = partial(stream, exp.seed, "features"), exp.attack.probes(data.test)
     examples = data.train.x[torch.from_numpy(public)]
     encoding: Encoding = pool.broadcast(exp.features.learn(examples, rng, exp.engine.resolve_device()))
     probe_splits = {name: encoding.split(split, rng(name)) for name, split in probes.items()}
-    return encoding.data(data, rng), probe_splits, dict(encoding.figures)
+    return encoding.data(data, rng), probe_splits, encoding
 
 
 def pretrain(

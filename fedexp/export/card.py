@@ -1,0 +1,158 @@
+"""The card of an exported model, `card.md`: what it is, what it was trained on, how good it is, how it is used."""
+
+import json
+import shlex
+from collections.abc import Mapping
+
+from fedexp.config import saved_config
+from fedexp.export.trained_model import TrainedModel
+from fedexp.report.read import runs
+from fedexp.report.read.methods import options, single_label
+from fedexp.verify.record import RunRecord
+
+NAME = "card.md"
+_HEAD = """\
+import json, torch
+{network}
+encoder = json.load(open("encoder.json"))
+model.load_state_dict(torch.load("model.pt", weights_only=True))
+model.eval()
+"""
+_FROM_SOURCE = "from model import Model\n\nmodel = Model()"
+_FROM_FACTORY = "from {module} import {name}\n\nmodel = {name}(...)  # as in the config below"
+_TABLE = """\
+row = {row}
+numbers = []
+for column in encoder["columns"]:
+    value = row[column["name"]]
+    if column["categories"] is None:
+        numbers.append((value - column["mean"]) / column["std"])
+    else:
+        numbers += [float(value == name) for name in column["categories"]]
+outputs = model(torch.tensor([numbers]))
+"""
+_ARRAY = """\
+x = torch.zeros(1, {shape}, dtype=torch.{dtype})  # an example as it was stored for training
+mean, std = (torch.tensor(encoder[name]){view} for name in ("mean", "std"))
+outputs = model((x / encoder["scale"] - mean) / std)
+"""
+_TOKENS = """\
+x = torch.zeros(1, {shape}, dtype=torch.int64)  # numbers of tokens: their places in encoder["vocabulary"]
+outputs = model(x)
+"""
+_NOUNS = {"class": "classes", "labels": "labels", "numbers": "numbers", "tokens": "tokens"}
+_ANSWERS = {
+    "class": 'print(dict(zip(encoder["answers"], outputs.softmax(dim=1)[0].tolist())))',
+    "labels": 'print(dict(zip(encoder["answers"], outputs.sigmoid()[0].tolist())))',
+    "numbers": """\
+scale = encoder["target_columns"] or [{"mean": 0, "std": 1}] * len(encoder["answers"])
+print([y * t["std"] + t["mean"] for y, t in zip(outputs[0].tolist(), scale)])""",
+    "tokens": "print(outputs.argmax(dim=-1))",
+}
+
+
+def card(trained: TrainedModel, files: Mapping[str, str], has_source: bool) -> str:
+    """The text of the card; `files` are the names of the files with what each holds."""
+    record = trained.record
+    saved = saved_config.read(record.folder)
+    owner_text = "Everybody's model" if trained.client is None else f"The model that client {trained.client} uses"
+    sections = [
+        f"# A model of {_title(record)}",
+        f"{owner_text} after round {trained.round} of {trained.rounds}. Command of the run, in its folder "
+        f"`config.json`:\n\n    fedexp run {_one_line(shlex.join(saved.overrides))}".rstrip(),
+        "## Data",
+        _data_text(trained),
+        "## Scores",
+        _score_table(trained),
+        "## Privacy",
+        _privacy_text(trained),
+        "## Files",
+        "\n".join(f"* `{name}`: {text}" for name, text in files.items()),
+        "## Use it without fedexp",
+        f"In this folder, with PyTorch alone:\n\n```python\n{usage(trained, has_source)}\n```",
+        "## Use it with fedexp",
+        _predict_text(trained),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def usage(trained: TrainedModel, has_source: bool) -> str:
+    """The lines of plain PyTorch that load the model and ask it about an example."""
+    encoder, factory = trained.encoder, str(trained.config.get("model", {}).get("factory", "your_module:Network"))
+    module, _, name = factory.partition(":")
+    network = _FROM_SOURCE if has_source else _FROM_FACTORY.format(module=module, name=name)
+    if encoder.columns:
+        row = {
+            column.name: column.mean if column.categories is None else column.categories[0]
+            for column in encoder.columns
+            if column.width
+        }
+        example = _TABLE.format(row=json.dumps(row, ensure_ascii=False))
+    else:
+        template = _TOKENS if encoder.dtype == "int64" else _ARRAY
+        by_channel = f".view(-1{', 1' * (len(encoder.shape) - 1)})"
+        example = template.format(shape=", ".join(map(str, encoder.shape)), dtype=encoder.dtype, view=by_channel)
+    return _HEAD.format(network=network) + "\n" + example + _ANSWERS[encoder.targets]
+
+
+def _data_text(trained: TrainedModel) -> str:
+    config, summary, encoder = trained.config, trained.record.summary or {}, trained.encoder
+    count = f"{len(encoder.answers)} {_NOUNS[encoder.targets]}"
+    lines = [f"* Examples are {list(encoder.shape)} of {encoder.dtype}, answers {count}."]
+    if digest := summary.get("data_sha256"):
+        lines.append(f"* SHA-256 of the data as it was loaded: `{digest}`.")
+    if encoder.columns:
+        lines.append("* Columns are encoded by means, deviations and categories of the training rows (`encoder.json`).")
+    if "features" in config and trained.network.__dict__["_modules"].keys() == {"features", "model"}:
+        lines.append("* The first layers, `features`, were learnt on the server's public examples.")
+    return "\n".join(lines)
+
+
+def _title(record: RunRecord) -> str:
+    """The options of dataset and model, and what the run is called."""
+    run = runs.read(record.folder)
+    assert run is not None  # it has rounds
+    chosen = options(run)
+    return f"{chosen.get('dataset', 'its data')}: {chosen.get('model', 'network')}, {single_label(run)}"
+
+
+def _score_table(trained: TrainedModel) -> str:
+    """What metrics.csv says of the round, on which data."""
+    line = trained.record.lines[trained.round]
+    data_names = {"test": "test examples, everybody's model", "validation": "the server's validation examples"}
+    rows = [
+        (name.partition("_")[2], f"{float(text):.4g}", data_name)
+        for kind, data_name in data_names.items()
+        for name, text in line.items()
+        if name.startswith(f"{kind}_") and text
+    ]
+    rows += [
+        (name, text, "clients' held-out examples, each its own model")
+        for name, text in line.items()
+        if name.startswith("personal_") and text
+    ]
+    if not rows:
+        return "The round was not evaluated."
+    note = "\n\nThese are scores of everybody's model, not of this client's." if trained.client is not None else ""
+    return (
+        "\n".join(["| measure | value | on |", "| --- | ---: | --- |", *(f"| {a} | {b} | {c} |" for a, b, c in rows)])
+        + note
+    )
+
+
+def _privacy_text(trained: TrainedModel) -> str:
+    privacy = (trained.record.summary or {}).get("privacy")
+    if not privacy:
+        return "No promise was made: the model may tell of the examples that it was trained on."
+    return _one_line(str(privacy["promise"])) + " This holds for the end of the run, and for all rounds before it."
+
+
+def _predict_text(trained: TrainedModel) -> str:
+    if trained.encoder.targets == "tokens":
+        return "A model of tokens has no table of answers; in Python: `fedexp.load(folder).model()`."
+    rows = "rows.csv" if trained.encoder.columns else "examples.npy"
+    return f"    fedexp predict . {rows} --to answers.csv"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,101 @@
+"""Writes the folder that a user takes home: weights, network, encoder, card. It is whole, or not there."""
+
+import json
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from fedexp.config import saved_config
+from fedexp.config.trust import NO_TRUST, Trust
+from fedexp.core.errors import ConfigError
+from fedexp.export import card, encoder, onnx
+from fedexp.export.network_source import SourceError, load_source, network_source, plain_entries
+from fedexp.export.trained_model import TrainedModel, load_trained
+from fedexp.files.atomic import display_path, publish, scratch_path
+from fedexp.files.safetensors import as_safetensors
+from fedexp.files.untrusted import read_regular
+
+WEIGHTS, SAFETENSORS, SOURCE = "model.pt", "model.safetensors", "model.py"
+_MOST_BYTES = 8_000_000
+
+
+def export(
+    folder: Path,
+    target: Path,
+    number: int | None = None,
+    client: int | None = None,
+    *,
+    as_onnx: bool = False,
+    trust: Trust = NO_TRUST,
+) -> dict[str, str]:
+    """Exports the model of a run folder, after round `number` and of one `client` if given, into a new folder.
+
+    Returns the names of its files, with what each holds.
+
+    Raises:
+        ConfigError: as `load_trained`; or the target exists, or the network cannot be written as asked.
+    """
+    refuse_target(target)
+    if as_onnx:
+        onnx.demand_packages()
+    trained = load_trained(folder, number, client, trust)
+    with scratch_path(target) as part:
+        part.mkdir()
+        files = _write_files(trained, part, as_onnx=as_onnx)
+        publish(part, target)
+    return files
+
+
+def _write_files(trained: TrainedModel, folder: Path, *, as_onnx: bool) -> dict[str, str]:
+    """Writes all files into an empty folder; returns their names, with what each holds."""
+    source, entries = _source_and_entries(trained)
+    torch.save(entries, folder / WEIGHTS)
+    (folder / SAFETENSORS).write_bytes(as_safetensors(entries))
+    _write_json(folder / encoder.NAME, trained.encoder.as_json())
+    config = read_regular(trained.record.folder / saved_config.NAME, _MOST_BYTES)
+    (folder / saved_config.NAME).write_bytes(config)
+    files = {
+        WEIGHTS: "the weights, a plain state dict (`torch.load(..., weights_only=True)`)",
+        SAFETENSORS: "the same weights for other frameworks",
+        encoder.NAME: "how examples become inputs, and the names of the answers",
+        saved_config.NAME: "the config of the run",
+    }
+    if source is not None:
+        (folder / SOURCE).write_text(source, encoding="utf-8")
+        files[SOURCE] = "the network in plain PyTorch"
+    if as_onnx:
+        onnx.write_onnx(trained.network, trained.encoder.inputs(trained.examples), folder / onnx.NAME)
+        files[onnx.NAME] = "network and weights in one file; it takes inputs, as the encoder makes them"
+    (folder / card.NAME).write_text(card.card(trained, files, source is not None), encoding="utf-8")
+    return {card.NAME: "what this is, and how it is used", **files}
+
+
+def refuse_target(target: Path) -> None:
+    """Raises ConfigError unless the folder is new or empty."""
+    if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
+        raise ConfigError(f"--to must be a new folder, but {display_path(target)} is there; give another, or remove it")
+
+
+def _source_and_entries(trained: TrainedModel) -> tuple[str | None, dict[str, torch.Tensor]]:
+    """The network's source and its entries as the source names them; no source where its outputs are not the same."""
+    network, inputs = trained.network, trained.encoder.inputs(trained.examples)
+    try:
+        source = network_source(network)
+        copy = load_source(source)
+        entries = plain_entries(network, copy)
+        copy.load_state_dict(entries)
+        if _agree(network, copy, inputs):
+            return source, entries
+    except (SourceError, RuntimeError, SyntaxError, TypeError, AttributeError):
+        pass
+    return None, {name: entry.detach().cpu().contiguous() for name, entry in network.state_dict().items()}
+
+
+def _agree(network: nn.Module, copy: nn.Module, inputs: torch.Tensor) -> bool:
+    with torch.no_grad():
+        return torch.allclose(network(inputs), copy(inputs), rtol=1e-5, atol=1e-6)
+
+
+def _write_json(path: Path, content: dict[str, object]) -> None:
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")

@@ -1,0 +1,124 @@
+"""The trained model of a run folder as a network of PyTorch: everybody's, or the one that a client uses."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from fedexp.config.saved_config import read_config
+from fedexp.config.trust import NO_TRUST, Trust
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import State
+from fedexp.export.encoder import Encoder, make_encoder
+from fedexp.export.entries import set_entries
+from fedexp.files.atomic import display_path
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.features.contract import Features
+from fedexp.parts.model.contract import Model
+from fedexp.run import digests
+from fedexp.run.tables import first_columns
+from fedexp.simulation.build_world import load
+from fedexp.simulation.measures.own_models import personal_models
+from fedexp.training.client.networks import build_network
+from fedexp.verify import record
+from fedexp.verify.record import RunRecord, SavedState
+from fedexp.verify.rerun import Rerun, build_rerun
+
+CPU, EXAMPLES = torch.device("cpu"), 8
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A trained network on the CPU, in evaluation mode, and how examples become its inputs.
+
+    `round` is after which round it is, of `rounds`; `client` whose model it is, None: everybody's. `examples` are a few
+    test examples `[S, *shape]` in their stored form.
+    """
+
+    network: nn.Module
+    encoder: Encoder
+    examples: torch.Tensor
+    round: int
+    rounds: int
+    client: int | None
+    config: dict[str, Any]
+    record: RunRecord
+
+
+def load_trained(
+    folder: Path, number: int | None = None, client: int | None = None, trust: Trust = NO_TRUST
+) -> TrainedModel:
+    """The model after round `number` (the newest one that was saved) in a run folder.
+
+    Raises:
+        ConfigError: there is no such run, no saved state of that round, or no such client; or the state is not that
+            of the tables beside it.
+    """
+    config = read_config(folder, trust)
+    run_record = record.read(folder, config)
+    saved_state = _choose_state(run_record, number)
+    rerun = build_rerun(config, run_record.engine)
+    state = rerun.state(saved_state)
+    if objection := digests.read_chains(folder, first_columns(rerun.exp)).objection(state):
+        where = display_path(saved_state.path)
+        raise ConfigError(f"{where} {objection}; fedexp verify {display_path(folder)} tells more")
+    row = _model_row(rerun, state, client).cpu()
+    exp, world = rerun.exp, rerun.world
+    data, facts = load(exp)
+    layers = world.encoding.layers
+    network = join_layers(exp.features, exp.model, facts)
+    entries = state.models[0].layout.views(row)
+    if layers is not None:
+        entries = {f"model.{name}": entry for name, entry in entries.items()}
+        entries |= {f"features.{name}": entry for name, entry in layers.state_dict().items()}
+    set_entries(network, entries | _counters(network), display_path(saved_state.path))
+    encoder = make_encoder(data, facts, raw=layers is not None)
+    return TrainedModel(network, encoder, data.test.x[:EXAMPLES], state.round, exp.rounds, client, config, run_record)
+
+
+def join_layers(features: Features, model: Model, facts: Facts) -> nn.Module:
+    """An untrained network from examples to outputs: what encodes examples, if anything does, and the model."""
+    network = build_network(model.without_files(), features.facts(facts), 0, CPU)
+    layers = features.layers(facts)
+    return network if layers is None else nn.Sequential(OrderedDict(features=layers, model=network))
+
+
+def _counters(network: nn.Module) -> dict[str, torch.Tensor]:
+    """Whole numbers in a network, which no row holds, as they are."""
+    return {name: entry for name, entry in network.named_buffers() if not entry.is_floating_point()}
+
+
+def _choose_state(run_record: RunRecord, number: int | None) -> SavedState:
+    """The saved state after this round, else the newest one."""
+    by_round = {
+        state.round: state for state in run_record.saved_states if 0 < state.round <= run_record.finished_rounds
+    }
+    where = display_path(run_record.folder)
+    if not by_round:
+        raise ConfigError(
+            f"{where} has no saved state of a finished round; run it, or go on with fedexp resume {where}"
+        )
+    if number is not None and number not in by_round:
+        numbers = ", ".join(map(str, sorted(by_round)))
+        raise ConfigError(
+            f"--round must be a round whose state was saved, got {number}; there: {numbers} (keep_states=1 keeps all)"
+        )
+    return by_round[max(by_round) if number is None else number]
+
+
+def _model_row(rerun: Rerun, state: State, client: int | None) -> torch.Tensor:
+    """Everybody's model `[D]`, or that of a client: its cluster's, with what it keeps for itself."""
+    world, clients = rerun.world, rerun.world.partition.clients
+    if client is None:
+        if len(state.models) != 1:
+            raise ConfigError(
+                f"the run has {len(state.models)} models, one a cluster; choose by --client, 0 to {clients - 1}"
+            )
+        return state.models[0].flat
+    if not 0 <= client < clients:
+        raise ConfigError(f"--client must be a client of the run, 0 to {clients - 1}, got {client}")
+    return personal_models(rerun.exp, world, state, np.array([client]))[0]

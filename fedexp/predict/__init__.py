@@ -1,0 +1,1 @@
+"""Asks an exported model about new examples."""

@@ -1,0 +1,160 @@
+"""What a user takes home, and that it works where fedexp is not installed."""
+
+import json
+import re
+
+import numpy as np
+import onnxruntime
+import pandas as pd
+import pytest
+import torch
+from command_line import complaint, python
+from safetensors.torch import load_file
+
+from fedexp import run
+from fedexp.cli import main
+from fedexp.export import export as exporting
+from fedexp.export.export import export
+
+WITHOUT_FEDEXP = "import sys; sys.modules['fedexp'] = None; exec(open('usage.py').read())"
+QUIET = {"rounds": 2, "pictures": False, "quiet": True}
+
+
+def usage_of(folder):
+    """Puts the lines of the card into a file, as a user would."""
+    code = re.search(r"```python\n(.*?)```", (folder / "card.md").read_text(), re.DOTALL)
+    assert code is not None
+    (folder / "usage.py").write_text(code[1])
+    return python("-c", WITHOUT_FEDEXP, cwd=folder)
+
+
+@pytest.fixture(scope="module")
+def patients(tmp_path_factory):
+    """A table with numbers, texts and missing cells, and the run that was trained on it."""
+    place, rng = tmp_path_factory.mktemp("patients"), np.random.default_rng(0)
+    age, sex = rng.integers(20, 90, 200), rng.choice(["f", "m"], 200)
+    frame = pd.DataFrame({"age": age, "sex": sex, "ill": np.where(age > 55, "yes", "no"), "cost": 100.0 + 3 * age})
+    frame.loc[3, "sex"] = None
+    frame.to_csv(place / "patients.csv", index=False)
+    return place, frame
+
+
+def train(place, target, *words):
+    table = ("dataset=table", f"dataset.file={place / 'patients.csv'}", "dataset.missing=fill", "model=mlp")
+    return run(*table, f"dataset.target={target}", *words, folder=place / target, **QUIET)
+
+
+def test_a_model_of_a_table_answers_without_fedexp(patients, tmp_path):
+    place, _ = patients
+    done = train(place, "ill", "dataset.ignore=[cost]")
+    files = export(done.folder, tmp_path / "home")
+    assert sorted(path.name for path in (tmp_path / "home").iterdir()) == sorted(files)
+    ended = usage_of(tmp_path / "home")
+    assert ended.returncode == 0, ended.stderr
+    row = pd.DataFrame({"age": [done.encoder.columns[0].mean], "sex": ["f"]})
+    expected = done.model()(done.encoder.rows(row)).softmax(dim=1)[0].tolist()
+    assert ended.stdout == f"{dict(zip(('no', 'yes'), expected, strict=True))}\n"
+
+
+def test_a_model_of_numbers_answers_in_their_units(patients, tmp_path):
+    done = train(patients[0], "cost", "dataset.ignore=[ill]", "dataset.predicts=numbers", "loss=mse", "local.lr=0.1")
+    export(done.folder, tmp_path / "home")
+    ended = usage_of(tmp_path / "home")
+    assert ended.returncode == 0, ended.stderr
+    assert 150 < float(ended.stdout.strip("[]\n")) < 400  # of somebody of mean age
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    return run(
+        "model=lenet",
+        "dataset=synthetic",
+        "dataset.shape=[1,28,28]",
+        folder=tmp_path_factory.mktemp("i") / "r",
+        **QUIET,
+    )
+
+
+def test_all_weights_are_the_same_and_run_everywhere(images, tmp_path):
+    home = tmp_path / "home"
+    export(images.folder, home, as_onnx=True)
+    weights = torch.load(home / "model.pt", weights_only=True)
+    read = load_file(home / "model.safetensors")
+    assert weights.keys() == read.keys()
+    assert all(torch.equal(weights[name], read[name]) for name in weights)
+    assert usage_of(home).returncode == 0
+    inputs = torch.rand(3, *images.encoder.shape)
+    with torch.no_grad():
+        expected = images.model()(inputs).numpy()
+    session = onnxruntime.InferenceSession(home / "model.onnx")
+    outputs = session.run(None, {"inputs": inputs.numpy()})[0]
+    np.testing.assert_allclose(np.asarray(outputs), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_card_tells_scores_and_privacy(tmp_path):
+    done = run(
+        "privacy=dp_sgd",
+        "privacy.epsilon=3",
+        "privacy.clip=1",
+        "privacy.delta=1e-4",
+        "model=mlp",
+        folder=tmp_path / "run",
+        **QUIET,
+    )
+    export(done.folder, tmp_path / "home", number=2)
+    text = (tmp_path / "home" / "card.md").read_text()
+    assert f"| accuracy | {done.summary['final_accuracy']:.4g} | test examples, everybody's model |" in text
+    assert done.summary["privacy"]["promise"] in text
+    assert done.summary["data_sha256"] in text
+
+
+def test_nothing_is_left_behind_by_a_failure(images, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(exporting, "as_safetensors", fail)
+    with pytest.raises(OSError, match="No space"):
+        export(images.folder, tmp_path / "new" / "home")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "export needs a run folder and --to"),
+        (["{run}"], "export needs a run folder and --to"),
+        (["nowhere", "--to", "home"], "there is no folder nowhere"),
+        (["{run}", "--to", "full"], "--to must be a new folder, but full is there; give another, or remove it"),
+        (["{run}", "--to", "home", "--round", "0"], "--round must be an integer >= 1, got 0"),
+        (["{run}", "--to", "home", "--client", "99"], "--client must be a client of the run, 0 to 9, got 99"),
+        (["full", "--to", "home"], "full is no run folder"),
+    ],
+)
+def test_mistakes_are_one_line(images, tmp_path, monkeypatch, capsys, words, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    assert main(["export", *(word.format(run=images.folder) for word in words)]) == 2
+    assert said in complaint(capsys)
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_network_that_no_source_tells_names_its_factory(tmp_path):
+    (tmp_path / "winding_nets.py").write_text(
+        "from torch import nn\n"
+        "class Winding(nn.Module):\n"
+        "    def __init__(self, shape, classes):\n"
+        "        super().__init__()\n"
+        "        self.last = nn.Linear(64, classes)\n"
+        "    def forward(self, x):\n"
+        "        return self.last(x.flatten(1) if x.abs().sum() >= 0 else x)\n"
+    )
+    words = ["model=torch", "model.factory=winding_nets:Winding", "engine=loop", "rounds=1", "pictures=false"]
+    ended = python("-m", "fedexp", "run", *words, "hydra.run.dir=out", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    ended = python("-m", "fedexp", "export", "out", "--to", "home", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert not (tmp_path / "home" / "model.py").exists()
+    assert "from winding_nets import Winding" in (tmp_path / "home" / "card.md").read_text()
+    encoder = json.loads((tmp_path / "home" / "encoder.json").read_text())
+    assert encoder["shape"] == [1, 8, 8]

@@ -1,0 +1,84 @@
+"""Networks as plain PyTorch: the same outputs to the bit, and no word of fedexp."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from fedexp.export.network_source import SourceError, load_source, network_source, plain_entries
+from fedexp.parts import BatchNorm, Residual
+from fedexp.parts.model.char_lstm import LSTMNetwork
+
+
+class Branches(nn.Module):
+    """What users write: functions, a parameter of its own, a shared layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU())
+        self.gain = nn.Parameter(torch.tensor([2.0, 3.0]))
+        self.register_buffer("shift", torch.tensor(0.5))
+        self.last = nn.Linear(2, 2)
+
+    def forward(self, x):
+        means = F.relu(self.body(x) + self.shift).mean(dim=(2, 3)) * self.gain
+        return self.last(self.last(means))
+
+
+class Changing(nn.Module):
+    def forward(self, x):
+        return x if x.sum() > 0 else -x
+
+
+class OwnLinear(nn.Linear):
+    """A layer of a user's: what it does is followed."""
+
+
+def chain():
+    return nn.Sequential(nn.Flatten(), nn.Linear(16, 3), nn.ReLU(), nn.Linear(3, 2))
+
+
+def residual():
+    body = nn.Sequential(nn.Conv2d(1, 1, 3, padding=1), BatchNorm(1, momentum=0.3), nn.ReLU())
+    return nn.Sequential(Residual(body), nn.Flatten(), nn.Linear(16, 2))
+
+
+CASES = {
+    "chain": (chain, lambda: torch.rand(2, 1, 4, 4)),
+    "residual": (residual, lambda: torch.rand(2, 1, 4, 4)),
+    "branches": (Branches, lambda: torch.rand(2, 1, 4, 4)),
+    "own layer": (lambda: nn.Sequential(OwnLinear(2, 3), nn.ReLU()), lambda: torch.rand(2, 2)),
+    "lstm": (lambda: LSTMNetwork(5, (2, 3, 1), 4, every=False), lambda: torch.randint(0, 5, (2, 6))),
+    "lstm, every token": (lambda: LSTMNetwork(5, (2, 3, 1), 4, every=True), lambda: torch.randint(0, 5, (2, 6))),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_source_is_the_network(name):
+    make, draw = CASES[name]
+    network, x = make().eval(), draw()
+    source = network_source(network)
+    copy = load_source(source)
+    copy.load_state_dict(plain_entries(network, copy))
+    with torch.no_grad():
+        assert torch.equal(copy(x), network(x))
+    assert "fedexp" not in source.partition('"""\n\n')[2]
+
+
+def test_a_chain_of_layers_reads_as_one():
+    assert network_source(chain()).endswith(
+        "class Model(nn.Sequential):\n"
+        "    def __init__(self):\n"
+        "        super().__init__(\n"
+        "            nn.Flatten(start_dim=1, end_dim=-1),\n"
+        "            nn.Linear(in_features=16, out_features=3, bias=True),\n"
+        "            nn.ReLU(),\n"
+        "            nn.Linear(in_features=3, out_features=2, bias=True),\n"
+        "        )\n"
+    )
+
+
+@pytest.mark.parametrize("network", [Changing(), nn.Sequential(nn.Linear(2, 2), Changing())])
+def test_what_cannot_be_written_is_said(network):
+    with pytest.raises(SourceError):
+        network_source(network)

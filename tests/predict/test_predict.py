@@ -1,0 +1,124 @@
+"""Answers for new rows, from a folder that may come from anybody."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from command_line import complaint, python
+
+from fedexp import run
+from fedexp.cli import main
+from fedexp.export.export import export
+
+QUIET = {"rounds": 2, "pictures": False, "quiet": True}
+
+
+@pytest.fixture(scope="module")
+def patients(tmp_path_factory):
+    """An exported model of a table, the table, and the run."""
+    place, rng = tmp_path_factory.mktemp("patients"), np.random.default_rng(0)
+    age, sex = rng.integers(20, 90, 200), rng.choice(["f", "m"], 200)
+    frame = pd.DataFrame({"name": [f"p{n}" for n in range(200)], "age": age, "sex": sex})
+    frame["ill"] = np.where(age > 55, "yes", "no")
+    frame.to_csv(place / "patients.csv", index=False)
+    words = ("dataset=table", f"dataset.file={place / 'patients.csv'}", "dataset.target=ill", "dataset.ignore=[name]")
+    done = run(*words, "model=mlp", folder=place / "run", **QUIET)
+    export(done.folder, place / "home")
+    return place / "home", frame, done
+
+
+def test_rows_are_answered_as_the_model_of_the_run_answers(patients, tmp_path, monkeypatch, capsys):
+    home, frame, done = patients
+    monkeypatch.chdir(tmp_path)
+    frame[["sex", "name", "age"]].to_csv("rows.csv", index=False)
+    assert main(["predict", str(home), "rows.csv", "--to", "answers.csv"]) == 0
+    assert capsys.readouterr().out == "200 answers in answers.csv\n"
+    answers = pd.read_csv("answers.csv")
+    assert list(answers) == ["sex", "name", "age", "predicted", "probability no", "probability yes"]
+    with torch.no_grad():
+        expected = done.model()(done.encoder.rows(frame)).softmax(dim=1).numpy()
+    np.testing.assert_allclose(answers[["probability no", "probability yes"]], expected, rtol=1e-5)
+    assert (answers["predicted"] == np.where(expected[:, 1] > expected[:, 0], "yes", "no")).all()
+
+
+def test_arrays_are_answered(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run(folder="run", **QUIET)
+    export(done.folder, tmp_path / "home")
+    x = torch.zeros(5, *done.encoder.shape, dtype=getattr(torch, done.encoder.dtype))
+    np.save("images.npy", x.numpy())
+    assert main(["predict", "home", "images.npy", "--to", "answers.csv"]) == 0
+    answers = pd.read_csv("answers.csv")
+    assert answers["example"].tolist() == [0, 1, 2, 3, 4]
+    assert answers["predicted"].nunique() == 1
+
+
+def test_what_the_folder_holds_is_not_run(patients, tmp_path):
+    shutil.copytree(patients[0], tmp_path / "home")
+    (tmp_path / "home" / "model.py").write_text("open('ran', 'w')")
+    patients[1].to_csv(tmp_path / "rows.csv", index=False)
+    ended = python("-m", "fedexp", "predict", "home", "rows.csv", "--to", "answers.csv", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert not list(tmp_path.rglob("ran"))
+
+
+def damaged(home, tmp_path, name, change):
+    shutil.copytree(home, tmp_path / "home")
+    change(tmp_path / "home" / name)
+
+
+def name_own_network(path):
+    content = json.loads(path.read_text())
+    content["config"]["model"] = {"_target_": "evil.Model"}
+    path.write_text(json.dumps(content))
+
+
+def other_weights(path):
+    torch.save({"1.weight": torch.zeros(2, 2)}, path)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("model.pt", lambda path: path.write_bytes(b"no archive"), "model.pt cannot be read"),
+        ("model.pt", other_weights, "must fit the network, but lacks 1.bias"),
+        ("model.pt", lambda path: path.unlink(), "there is none at"),
+        ("encoder.json", lambda path: path.write_text("{}"), "must be as fedexp export writes it, but has nothing"),
+        ("encoder.json", lambda path: path.unlink(), "has no encoder.json"),
+        ("config.json", name_own_network, "names evil.Model, which is not part of fedexp and was never run here"),
+        ("config.json", lambda path: path.unlink(), "is no run folder"),
+    ],
+)
+def test_a_damaged_folder_is_one_line(patients, tmp_path, monkeypatch, capsys, name, change, said):
+    monkeypatch.chdir(tmp_path)
+    damaged(patients[0], tmp_path, name, change)
+    patients[1].to_csv("rows.csv", index=False)
+    assert main(["predict", "home", "rows.csv", "--to", "answers.csv"]) == 2
+    assert said in complaint(capsys)
+    assert not (tmp_path / "answers.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["{home}"], "predict needs an exported folder, rows and --to"),
+        (["nowhere", "rows.csv", "--to", "answers.csv"], "there is no folder nowhere; fedexp export makes one"),
+        (["{home}", "none.csv", "--to", "answers.csv"], "there is no file none.csv"),
+        (["{home}", "rows.csv", "--to", "rows.csv"], "--to must be another file than the rows"),
+        (["{home}", "rows.csv", "--to", "answers.txt"], "--to must name a file that ends in .csv, got answers.txt"),
+        (["{home}", "short.csv", "--to", "answers.csv"], "the rows must have the column age"),
+        (["{home}", "taken.csv", "--to", "answers.csv"], "must not have a column predicted"),
+    ],
+)
+def test_mistakes_are_one_line(patients, tmp_path, monkeypatch, capsys, words, said):
+    monkeypatch.chdir(tmp_path)
+    frame = patients[1].head(3)
+    frame.to_csv("rows.csv", index=False)
+    frame.drop(columns="age").to_csv("short.csv", index=False)
+    frame.assign(predicted=1).to_csv("taken.csv", index=False)
+    assert main(["predict", *(word.format(home=patients[0]) for word in words)]) == 2
+    assert said in complaint(capsys)
+    assert not (tmp_path / "answers.csv").exists()
