@@ -7,8 +7,9 @@ of a flat gradient. There are two kinds of passes, which every layer has:
   the same, too. Data is `[B, ...]` as PyTorch has it.
 * A batched pass trains rows with their own entries at once, without vmap. Data is `[R, B, H, W, C]`, channels last, or
   `[R, B, F]`; a signal is an image of height 1. A layer's entries are a view `[R, O, I]` of the rows: a line an output,
-  its bias last, so that a one behind the inputs adds it, and the gradients of both come out of one product. Persistent
-  tensors (borders of zeros, columns of ones) are made once, before a GPU captures a step.
+  its bias last, so that a one behind the inputs adds it, and the gradients of both come out of one product. Lines in
+  bfloat16 may have zeros behind them (`whole_lines`). Persistent tensors (borders of zeros, columns of ones) are made
+  once, before a GPU captures a step.
 
 Legend: R rows, B batch, H x W pixels, C channels, F features, O outputs, I entries a line.
 """
@@ -87,6 +88,11 @@ class BatchedContext:
     memory_mb: float
     needs_input_grad: bool
     keyed_random: KeyedRandom | None
+
+
+def whole_lines(entries: torch.Tensor) -> torch.Tensor:
+    """Views entries `[R, O, I]` with the zeros that lie behind each line, `[R, O, I or more]`."""
+    return entries.as_strided((*entries.shape[:2], entries.stride(1)), entries.stride())
 
 
 class ChainPass:
