@@ -50,6 +50,9 @@ class Bfloat16Pass(LayerPass):
     def input_buffer(self) -> torch.Tensor | None:
         return self.bf16_layer.input_buffer
 
+    def release(self) -> None:
+        self.bf16_layer.release()
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.input_dtype = x.dtype
         for rounded, entry in zip(self.rounded_entries, self.entries, strict=True):

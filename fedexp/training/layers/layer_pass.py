@@ -31,6 +31,7 @@ class LayerPass(ABC):
     needs_share = False  # whether it reads `share`, which is then set before each forward pass
     share: torch.Tensor  # the weight of each example in the mean over its batch, [R, B]: 0 where there is none
     output_buffer: torch.Tensor | None = None  # where the next layer wants its input, if it has a preference
+    saved: tuple[str, ...] = ()  # of a batched pass: the attributes that keep tensors for the backward pass
 
     @property
     def input_buffer(self) -> torch.Tensor | None:
@@ -48,6 +49,11 @@ class LayerPass(ABC):
     def output_buffer_for(self, x: torch.Tensor) -> torch.Tensor | None:
         """Returns the output buffer if its dtype is that of `x` (any shape), else None."""
         return self.output_buffer if self.output_buffer is not None and self.output_buffer.dtype == x.dtype else None
+
+    def release(self) -> None:
+        """Lets go of all tensors of the last batched forward pass."""
+        for name in ("share", *self.saved):
+            vars(self).pop(name, None)
 
     @abstractmethod
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -123,3 +129,8 @@ class ChainPass:
         """Writes the gradients of the entries, given those at the outputs, `[B, *outputs]` or `[R, B, K]`."""
         for step in self.backward_steps:
             grad = step(grad)
+
+    def release(self) -> None:
+        """Lets go of all tensors of the last passes; until the next ones no layer needs them."""
+        for layer in self.layers:
+            layer.release()

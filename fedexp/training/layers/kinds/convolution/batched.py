@@ -109,6 +109,8 @@ class Im2col(BatchedConvolution):
 class GroupedConvolution(BatchedConvolution):
     """PyTorch's grouped convolution with a group for every row."""
 
+    saved = ("x",)
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.x = _rows_to_channels(x)
         bias = self.entries[..., -1].flatten() if self.spec.bias else None
@@ -133,6 +135,8 @@ class GroupedConvolution(BatchedConvolution):
 
 class PerRowConvolution(BatchedConvolution):
     """One convolution a row; on a GPU spread over several streams."""
+
+    saved = ("x",)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.x, weight, spec = x, self._kernels(), self.spec
