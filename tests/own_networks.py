@@ -5,11 +5,20 @@ from typing import Any
 import torch
 from torch import nn
 
+from fedexp.parts import Residual
+
 
 def small(shape: tuple[int, ...], classes: int) -> nn.Module:
     """A network for examples of this shape."""
     flat = int(torch.tensor(shape).prod())
     return nn.Sequential(nn.Flatten(), nn.Linear(flat, 6), nn.Tanh(), nn.Dropout(0.2), nn.Linear(6, classes))
+
+
+def sums(shape: tuple[int, ...], classes: int) -> nn.Module:
+    """Branches of convolutions and of a grouped one, for images of 8 x 8 pixels."""
+    body = nn.Sequential(nn.GELU(), nn.Conv2d(4, 4, 3, padding=1, groups=2))
+    first, shortcut = nn.Conv2d(shape[0], 4, 3, padding=1), nn.Conv2d(4, 4, 1)
+    return nn.Sequential(first, Residual(body, shortcut), nn.ReLU(), nn.Flatten(), nn.Linear(256, classes))
 
 
 class Deep(nn.Module):

@@ -10,6 +10,7 @@ from fedexp.core import part as spec
 from fedexp.core.values import Memory, Plan, State, Uploads
 from fedexp.simulation import context
 from fedexp.simulation.build_world import build_world
+from fedexp.simulation.checks.pending_checks import PendingChecks
 from fedexp.simulation.local_task import make_task
 from fedexp.simulation.round import Row, fold, run_round
 from fedexp.simulation.world import World
@@ -55,7 +56,8 @@ def first_round(world: World, number: int = 1) -> Task:
 def folded(
     world: World, uploads: Uploads, mem: dict[str, Memory] | None = None
 ) -> tuple[torch.Tensor, dict[str, Memory]]:
-    models, memory = fold(world.exp, (world.first,), uploads, mem or {}, context.make_context(world, 1))
+    with PendingChecks() as checks:
+        models, memory = fold(world.exp, (world.first,), uploads, mem or {}, context.make_context(world, 1), checks)
     return models[0].flat, memory
 
 

@@ -10,6 +10,7 @@ from fedexp.parts.context import Context
 from fedexp.process.device_clock import Stopwatch
 from fedexp.simulation import context
 from fedexp.simulation.checks.contract_checks import check_call
+from fedexp.simulation.checks.pending_checks import PendingChecks
 from fedexp.simulation.collect import apply_filters, collect, keep_votes, report_dropped
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.start import start, without_columns
@@ -23,6 +24,10 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     """Maps a state to the next: `fold(collect(start(state)))`.
 
     Also returns the round's row of metrics and the participants' uploads.
+
+    Raises:
+        RunError: a model is no longer finite, or a part cannot go on.
+        ConfigError: a part does not do what its contract says.
     """
     ctx, clock = context.make_context(world, state.round + 1, state.models), Stopwatch(world.first.flat.device)
     jobs, models, mem = start(exp, world, state, ctx)
@@ -34,28 +39,32 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     clock.lap("select_s")
     mem["audit"] = check_call(exp, "audit", exp.audit.observe, sent, mem.get("audit", {}), ctx)
 
-    models, mem = fold(exp, models, collected.aggregated, mem, ctx, collected.dropped)
-    models, mem["clustering"] = check_call(
-        exp, "clustering", exp.clustering.regroup, models, arrived, mem["clustering"], ctx
-    )
-    clock.lap("aggregate_s")
+    with PendingChecks() as checks:
+        models, mem = fold(exp, models, collected.aggregated, mem, ctx, checks, collected.dropped)
+        models, mem["clustering"] = check_call(
+            exp, "clustering", exp.clustering.regroup, models, arrived, mem["clustering"], ctx
+        )
+        checks.expect_finite(models, ctx.round)
+        clock.lap("aggregate_s")  # before the host waits for the checks, so that it need not wait for this time, too
     updates = state.updates + count_clients(jobs.owner)
     after = State(ctx.round, models, mem, state.sim_s + collected.seconds, state.host_s, updates)
     return after, metrics_row(exp, ctx, after, jobs, sent, arrived) | clock.laps, sent
 
 
-def fold(
+def fold(  # noqa: PLR0913
     exp: Experiment,
     models: tuple[Weights, ...],
     uploads: Uploads,
     mem: dict[str, Memory],
     ctx: Context,
+    checks: PendingChecks,
     dropped_before: int = 0,
 ) -> tuple[tuple[Weights, ...], dict[str, Memory]]:
     """Updates each model from the finite uploads that were trained from it, in the order of their owners.
 
     An upload of which any row is not finite is dropped whole, and counted with those dropped before. A model for which
-    nothing came, though something came for another, stays as it is, and so do its memories.
+    nothing came, though something came for another, stays as it is, and so do its memories. The last model's numbers
+    are left to `checks`.
     """
     voters, dropped = keep_votes(uploads)
     report_dropped(ctx, dropped, len(uploads.owner))
@@ -67,7 +76,8 @@ def fold(
     for number in models_to_update(len(models), voters.model):
         model_memories = {role: memory.get(str(number), {}) for role, memory in after.items()}
         model_uploads = voters.where(voters.model == number)
-        following[number], memories = update_model(exp, models[number], model_uploads, model_memories, ctx)
+        checks.settle()  # of the model before, so that only one model's uploads are held
+        following[number], memories = update_model(exp, models[number], model_uploads, model_memories, ctx, checks)
         for role, memory in after.items():
             memory[str(number)] = memories[role]
     folded = {role: merge_memories(memory) for role, memory in after.items()}
@@ -84,16 +94,21 @@ def models_to_update(models: int, upload_models: np.ndarray) -> list[int]:
 
 
 def update_model(
-    exp: Experiment, weights: Weights, uploads: Uploads, model_memories: dict[str, Memory], ctx: Context
+    exp: Experiment,
+    weights: Weights,
+    uploads: Uploads,
+    model_memories: dict[str, Memory],
+    ctx: Context,
+    checks: PendingChecks,
 ) -> tuple[Weights, dict[str, Memory]]:
     """Updates one model; also returns the memories of the parts that did so."""
     mixed, memories = apply_filters(exp, "mixing", uploads, model_memories, ctx)
-    proposal, aggregator_memory = check_call(
+    proposal, aggregator_memory = checks.call(
         exp, "aggregator", exp.aggregator.combine, weights, mixed, model_memories["aggregator"], ctx
     )
     lr = exp.server_schedule.rate(exp.server_optimizer, ctx.round)
     step = exp.server_optimizer.at(lr).step
-    updated, optimizer_memory = check_call(
+    updated, optimizer_memory = checks.call(
         exp, "server_optimizer", step, weights, proposal, model_memories["server_optimizer"]
     )
     return updated, memories | {"aggregator": aggregator_memory, "server_optimizer": optimizer_memory}

@@ -63,11 +63,6 @@ def run_rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[St
             raise
         if finish is not None:
             yield finish()
-        if not all(weights.flat.isfinite().all() for weights in following.models):
-            raise RunError(
-                f"the global model is not finite after round {following.round}; the state of round {state.round} is "
-                "kept. Lower local.lr or server_optimizer.lr, or clip the updates"
-            )
         before = state
         state, row = apply_stop_rule(exp, world, following.after(host_s=time.perf_counter() - start), row)
         finish = evaluate_later(exp, world, before, state, row, sent)

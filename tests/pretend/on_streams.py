@@ -69,13 +69,29 @@ def test_a_model_is_evaluated_on_a_stream_of_its_own(tmp_path: Path, words: tupl
     assert_frame_equal(measured(config, tmp_path / "here", "cpu"), there, atol=2e-4, rtol=1e-3)
 
 
-def test_a_round_waits_for_the_device_ten_times_at_most():
-    """For the losses, twice for whether all is finite, for the aggregator's row, and for the time of each stage."""
-    config = tiny("rounds=4", "scenario.clients=20", "scenario.participants=10", "engine=stacked")
+def test_an_event_that_the_host_is_past_is_not_waited_for():
+    x, event, side = torch.ones(3, device="pretend"), pretend.Event(), pretend.Stream()
+    event.record()
+    with pretend.stream(side):
+        aside = pretend.Event()
+        aside.record()
+    before = pretend.counts().get("sync", 0)
+    x.tolist()  # waits for the first stream, and not for the other
+    for waited_for, waits in ((event, 1), (aside, 2), (aside, 2)):
+        waited_for.synchronize()
+        assert pretend.counts()["sync"] - before == waits
+
+
+@pytest.mark.parametrize(
+    ("words", "most"), [((), 4), (("evaluation.test=false",), 3)], ids=["evaluated", "only trained"]
+)
+def test_how_often_a_round_waits_for_the_device(words: tuple[str, ...], most: int):
+    """For the losses, for whether uploads are finite and whether models are; for scores on a stream of their own."""
+    config = tiny("rounds=4", "scenario.clients=20", "scenario.participants=10", "engine=stacked", *words)
     here, waits = world_of({**config, "engine": {**config["engine"], "device": "pretend"}}), []
     for _ in run_rounds(here.exp, here, here.initial_state()):
         waits.append(pretend.counts().get("sync", 0))
-    assert np.diff(waits)[0] <= 10
+    assert np.diff(waits)[0] == most
 
 
 def test_nobody_waits_while_scores_are_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

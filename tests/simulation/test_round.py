@@ -14,6 +14,7 @@ from fedexp.core.errors import RunError
 from fedexp.core.values import Uploads, Weights
 from fedexp.run.run import run
 from fedexp.simulation import context
+from fedexp.simulation.checks.pending_checks import PendingChecks
 from fedexp.simulation.round import fold, merge_memories, models_to_update, run_round
 from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.setup.data_split import split_validation
@@ -151,7 +152,7 @@ def test_each_model_is_combined_from_its_own_rows(tiny: Tiny):
     delta[:, 0] = torch.tensor([3.0, 8.0, 0.5, 0.5, 2.0])
     model, ones = np.array([0, 0, 1, 1, 1]), np.ones(5)
     uploads = Uploads(np.arange(5), model, np.full(5, 20), ones, delta, ones, ones)
-    moved, memory = fold(world.exp, models, uploads, {}, context.make_context(world, 1))
+    moved, memory = fold(world.exp, models, uploads, {}, context.make_context(world, 1), PendingChecks())
     steps = [(after.flat - before.flat)[0].item() for before, after in zip(models, moved, strict=True)]
     assert steps == pytest.approx([1, 2 / 3, 0])
     assert memory["aggregator"]["columns"] == {"dropped": 0, "radius": 1.0, "clipped": 3}
@@ -173,13 +174,17 @@ def test_models_that_nothing_came_for_rest(tiny: Tiny):
     owner, ones = np.arange(4), np.ones(4)
     delta = torch.randn(4, world.layout.size, generator=torch.Generator().manual_seed(0))
     uploads = Uploads(owner, np.array([1, 1, 1, 1]), np.full(4, 9), ones, delta, ones, ones)
-    following, memory = fold(world.exp, models, uploads, {}, context.make_context(world, 1))
+    following, memory = fold(world.exp, models, uploads, {}, context.make_context(world, 1), PendingChecks())
     assert [after is before for after, before in zip(following, models, strict=True)] == [True, False, True]
-    alone, one = fold(world.exp, models[1:2], replace(uploads, model=owner * 0), {}, context.make_context(world, 1))
+    alone, one = fold(
+        world.exp, models[1:2], replace(uploads, model=owner * 0), {}, context.make_context(world, 1), PendingChecks()
+    )
     assert torch.equal(alone[0].flat, following[1].flat)
     assert one["aggregator"]["columns"] == memory["aggregator"]["columns"]
     assert memory["server_optimizer"].keys() - {"columns"} == {"1"}
-    again, later = fold(world.exp, following, uploads.where(owner[:0]), memory, context.make_context(world, 2))
+    again, later = fold(
+        world.exp, following, uploads.where(owner[:0]), memory, context.make_context(world, 2), PendingChecks()
+    )
     assert again[0] is following[0]
     assert later["server_optimizer"].keys() - {"columns"} == {"1", "2"}
 

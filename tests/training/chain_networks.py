@@ -18,6 +18,13 @@ CHAINS: dict[str, tuple[Callable[[], nn.Module], Example]] = {
         ),
         (2, 8, 8),
     ),
+    "long lines": (
+        lambda: nn.Sequential(
+            *(nn.Conv2d(2, 2, 1), nn.Tanh(), nn.Conv2d(2, 3, (3, 5), padding=1), nn.ReLU(), nn.Flatten()),
+            *(nn.Linear(72, 47), nn.Tanh(), nn.Linear(47, 3)),
+        ),
+        (2, 6, 6),
+    ),
     "residual sums": (
         lambda: nn.Sequential(
             *(nn.Conv2d(2, 4, 3, padding=1), Residual(nn.Sequential(nn.Tanh(), nn.Conv2d(4, 4, 3, padding=1)))),

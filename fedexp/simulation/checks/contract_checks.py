@@ -37,8 +37,22 @@ def check_call(exp: Experiment, role: str, method: Callable[P, Answer], *args: P
         ConfigError: its contract does not allow this answer.
     """
     answer = method(*args, **kwargs)
+    _refuse(exp, role, method, CHECKS.get(f"{role}.{method.__name__}", check_uploads), answer, *args)
+    return answer
+
+
+def check_numbers(exp: Experiment, role: str, method: Callable[..., Any], answer: Any, *args: Any) -> None:
+    """Checks an answer in which numbers are not finite, given what the method was called with.
+
+    Raises:
+        ConfigError: nothing that it was given explains that.
+    """
+    _refuse(exp, role, method, NUMBER_CHECKS[f"{role}.{method.__name__}"], answer, *args)
+
+
+def _refuse(exp: Experiment, role: str, method: Callable[..., Any], check: Check, answer: Any, *args: Any) -> None:
     try:
-        fault = CHECKS.get(f"{role}.{method.__name__}", check_uploads)(answer, *args)
+        fault = check(answer, *args)
     except Exception as error:  # a check may fail on a value that no contract knows
         fault = (
             f"what its contract says, got {describe_value(answer)}, of which is said: {type(error).__name__}: "
@@ -46,7 +60,6 @@ def check_call(exp: Experiment, role: str, method: Callable[P, Answer], *args: P
         )
     if fault:
         raise ConfigError(f"{describe_choice(role, exp.part(role))}: {method.__name__} must return {fault}")
-    return answer
 
 
 def check_plan(answer: Any, _: Any, ctx: Any) -> str | None:
@@ -136,19 +149,15 @@ def check_model(answer: Any, weights: Weights, *_: Any) -> str | None:
 
 
 def check_aggregate(answer: Any, weights: Weights, voters: Uploads, *_: Any) -> str | None:
-    """Checks that a model is finite if the model and the uploads it was combined from are finite and moderate."""
-    if fault := check_model(answer, weights):
-        return fault
-    if answer[0].flat.isfinite().all() or not is_moderate(weights.flat) or not is_moderate(voters.delta):
+    """Checks a model that is not finite: it may be so if the model or uploads it was combined from are not moderate."""
+    if not is_moderate(weights.flat) or not is_moderate(voters.delta):
         return None
     return f"finite numbers for {len(voters.owner)} finite uploads, got {count_nonfinite(answer[0].flat)}"
 
 
 def check_server_step(answer: Any, weights: Weights, proposal: Weights, *_: Any) -> str | None:
     """Checks the server optimizer's model: no NaN from finite inputs; too high a rate may give infinite ones."""
-    if fault := check_model(answer, weights):
-        return fault
-    same = answer[0].flat is proposal.flat  # which was checked when it was made
+    same = answer[0].flat is proposal.flat  # for which the aggregator answers
     if same or not answer[0].flat.isnan().any() or not is_moderate(weights.flat) or not is_moderate(proposal.flat):
         return None
     return f"finite numbers for a finite proposal, got {count_nonfinite(answer[0].flat)}"
@@ -197,7 +206,11 @@ CHECKS: dict[str, Check] = {  # by role and method; the steps of roles that chan
     "privacy.spend": check_memory,
     "audit.observe": check_memory,
     "aggregator.dispatch": check_dispatch,
+    "aggregator.combine": check_model,
+    "server_optimizer.step": check_model,
+    "stop.judge": check_stop,
+}
+NUMBER_CHECKS: dict[str, Check] = {  # of models in which numbers are not finite
     "aggregator.combine": check_aggregate,
     "server_optimizer.step": check_server_step,
-    "stop.judge": check_stop,
 }

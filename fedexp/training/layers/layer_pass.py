@@ -7,8 +7,9 @@ of a flat gradient. There are two kinds of passes, which every layer has:
   the same, too. Data is `[B, ...]` as PyTorch has it.
 * A batched pass trains rows with their own entries at once, without vmap. Data is `[R, B, H, W, C]`, channels last, or
   `[R, B, F]`; a signal is an image of height 1. A layer's entries are a view `[R, O, I]` of the rows: a line an output,
-  its bias last, so that a one behind the inputs adds it, and the gradients of both come out of one product. Persistent
-  tensors (borders of zeros, columns of ones) are made once, before a GPU captures a step.
+  its bias last, so that a one behind the inputs adds it, and the gradients of both come out of one product. Lines in
+  bfloat16 may have zeros behind them (`whole_lines`). Persistent tensors (borders of zeros, columns of ones) are made
+  once, before a GPU captures a step.
 
 Legend: R rows, B batch, H x W pixels, C channels, F features, O outputs, I entries a line.
 """
@@ -30,6 +31,7 @@ class LayerPass(ABC):
     needs_share = False  # whether it reads `share`, which is then set before each forward pass
     share: torch.Tensor  # the weight of each example in the mean over its batch, [R, B]: 0 where there is none
     output_buffer: torch.Tensor | None = None  # where the next layer wants its input, if it has a preference
+    saved: tuple[str, ...] = ()  # of a batched pass: the attributes that keep tensors for the backward pass
 
     @property
     def input_buffer(self) -> torch.Tensor | None:
@@ -47,6 +49,11 @@ class LayerPass(ABC):
     def output_buffer_for(self, x: torch.Tensor) -> torch.Tensor | None:
         """Returns the output buffer if its dtype is that of `x` (any shape), else None."""
         return self.output_buffer if self.output_buffer is not None and self.output_buffer.dtype == x.dtype else None
+
+    def release(self) -> None:
+        """Lets go of all tensors of the last batched forward pass."""
+        for name in ("share", *self.saved):
+            vars(self).pop(name, None)
 
     @abstractmethod
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -89,6 +96,11 @@ class BatchedContext:
     keyed_random: KeyedRandom | None
 
 
+def whole_lines(entries: torch.Tensor) -> torch.Tensor:
+    """Views entries `[R, O, I]` with the zeros that lie behind each line, `[R, O, I or more]`."""
+    return entries.as_strided((*entries.shape[:2], entries.stride(1)), entries.stride())
+
+
 class ChainPass:
     """The passes of a chain of layers, forwards and backwards. A batch needs at least `min_batch` examples."""
 
@@ -117,3 +129,8 @@ class ChainPass:
         """Writes the gradients of the entries, given those at the outputs, `[B, *outputs]` or `[R, B, K]`."""
         for step in self.backward_steps:
             grad = step(grad)
+
+    def release(self) -> None:
+        """Lets go of all tensors of the last passes; until the next ones no layer needs them."""
+        for layer in self.layers:
+            layer.release()

@@ -196,8 +196,9 @@ class StackedTrainer:
                     self.keyed_random.begin_prefetched(bucket.seeds, steps.steps_before, step)
                 gradient_and_loss = self._manual_gradient(bucket, steps.at(step), x, labels[step])
                 losses.append(self._update_rows(bucket, steps.at(step), *gradient_and_loss))
+            bucket.batched_pass.release()  # what its layers keep is the graph's, and another graph may take its place
             if self.keyed_random is not None:
-                self.keyed_random.prefetched = None  # its coins are the graph's
+                self.keyed_random.prefetched = None  # its coins, too
         torch.stack(losses, out=bucket.losses)
         bucket.step_schedule.advance()
 

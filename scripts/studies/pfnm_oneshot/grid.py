@@ -19,6 +19,7 @@ from bench import build
 
 from fedexp.simulation import context
 from fedexp.simulation.build_world import build_world
+from fedexp.simulation.checks.pending_checks import PendingChecks
 from fedexp.simulation.round import fold, run_round
 from fedexp.simulation.setup import compatibility
 from fedexp.training.workers.pool import WorkerPool
@@ -36,7 +37,8 @@ def points(seed: int, overrides: list[str]) -> list[dict[str, object]]:
     for gamma, s, s0, factor in product(GAMMA, S, S0, FACTOR):
         point = {"gamma": gamma, "s": s, "s0": s0, "popularity_factor": factor}
         matching = replace(exp, aggregator=replace(exp.aggregator, **point))
-        (model,), memory = fold(matching, (world.first,), sent, {}, context.make_context(world, 1))
+        with PendingChecks() as checks:
+            (model,), memory = fold(matching, (world.first,), sent, {}, context.make_context(world, 1), checks)
         assert world.validation is not None
         rows.append(
             {"seed": seed, **point, "width": memory["aggregator"]["columns"]["width_1"]}

@@ -9,6 +9,7 @@ from composing import options
 from worlds import WEIGHTLESS, Tiny, folded, uploads_like, world_of
 
 from fedexp.simulation import context
+from fedexp.simulation.checks.pending_checks import PendingChecks
 from fedexp.simulation.round import fold
 from fedexp.simulation.world import World
 
@@ -55,7 +56,9 @@ class TestAggregator:
         reports, memory, models = [], {}, (rule.first,)
         for number, rows in enumerate((5, 0, 1, 4), start=1):
             uploads = uploads_like(torch.randn(rows, rule.layout.size))
-            models, memory = fold(rule.exp, models, uploads, memory, context.make_context(rule, number))
+            models, memory = fold(
+                rule.exp, models, uploads, memory, context.make_context(rule, number), PendingChecks()
+            )
             reports.append(memory["aggregator"]["columns"])
         assert all(report.keys() == reports[0].keys() for report in reports)
         assert all(value is None or type(value) in (int, float) for report in reports for value in report.values())

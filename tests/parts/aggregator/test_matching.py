@@ -16,6 +16,7 @@ from fedexp.core.values import SERVER, State, Uploads
 from fedexp.run.state import checkpoint
 from fedexp.run.tables import TIMINGS
 from fedexp.simulation import context
+from fedexp.simulation.checks.pending_checks import PendingChecks
 from fedexp.simulation.round import Row, fold, run_round
 from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.simulation.setup import compatibility
@@ -187,6 +188,7 @@ def test_a_round_without_uploads_keeps_model_and_memory(tiny: Tiny, words: tuple
         sent.where(np.zeros(3, bool)),
         state.memory,
         context.make_context(world, 2, state.models),
+        PendingChecks(),
     )
     assert torch.equal(models[0].flat, state.models[0].flat)
     assert memory["aggregator"]["columns"] == {**state.memory["aggregator"]["columns"], "dropped": 0}

@@ -29,6 +29,7 @@ from fedexp.parts.aggregator.secret_sharing import (
 from fedexp.parts.aggregator.secure_mean import SecureMean
 from fedexp.run.tables import TIMINGS
 from fedexp.simulation import context
+from fedexp.simulation.checks.pending_checks import PendingChecks
 from fedexp.simulation.round import fold, run_round
 from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.simulation.setup import compatibility
@@ -174,7 +175,7 @@ class TestMean:
 
 
 def folded(world: World, uploads: Uploads) -> tuple[torch.Tensor, dict[str, Any]]:
-    models, memory = fold(world.exp, (world.first,), uploads, {}, context.make_context(world, 1))
+    models, memory = fold(world.exp, (world.first,), uploads, {}, context.make_context(world, 1), PendingChecks())
     return models[0].flat, memory["aggregator"]["columns"]
 
 

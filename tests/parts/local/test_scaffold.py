@@ -11,6 +11,7 @@ from worlds import rounds_with_rows, uploads_like, world_of
 
 from fedexp.core.values import Memory, State, Trained
 from fedexp.simulation import context
+from fedexp.simulation.checks.pending_checks import PendingChecks
 from fedexp.simulation.messages import open_messages
 from fedexp.simulation.round import fold, run_round
 from fedexp.simulation.rounds import run_rounds
@@ -229,7 +230,7 @@ class TestVariatesAreSent:
         message = torch.ones(3, size + parameters)
         message[1, size + 2] = torch.inf
         uploads = open_messages(world.exp, world.layout, uploads_like(message))
-        models, memory = fold(world.exp, (world.first,), uploads, {}, context.make_context(world, 1))
+        models, memory = fold(world.exp, (world.first,), uploads, {}, context.make_context(world, 1), PendingChecks())
         assert memory["aggregator"]["columns"]["dropped"] == 1
         torch.testing.assert_close(memory["local"]["server"], torch.full((parameters,), 2 / 6))
         torch.testing.assert_close(models[0].flat, world.first.flat + 1)

@@ -30,6 +30,7 @@ class Stream:
         self.device = _pretend.current_device() if device is None else torch.device(device).index
         self.asked = 0
         self.seen: dict[Any, int] = dict(_host_saw)
+        self.waits = 0  # of the host for it
 
     def wait_stream(self, stream: "Stream") -> None:
         """What this one is asked for next comes after what the other was asked for so far."""
@@ -40,7 +41,7 @@ class Stream:
 
     def synchronize(self) -> None:
         """The host has waited for it, and so has all that anybody is asked for from now on."""
-        _pretend.note_wait()
+        _count_wait(self)
         _host_learns({**self.seen, self: self.asked})
 
 
@@ -50,13 +51,19 @@ class Event:
     def __init__(self, enable_timing: bool = False) -> None:
         self.timed = enable_timing
         self.seen: dict[Any, int] = {}
+        self.stream, self.waits = current_stream(), -1
 
     def record(self, stream: Stream | None = None) -> None:
-        stream = stream or current_stream()
-        self.seen, self.time = {**stream.seen, stream: stream.asked}, time.perf_counter()
+        self.stream = stream or current_stream()
+        _assign_waits()
+        self.seen, self.time = {**self.stream.seen, self.stream: self.stream.asked}, time.perf_counter()
+        self.waits = self.stream.waits
 
     def synchronize(self) -> None:
-        _pretend.note_wait()
+        """Counts as a wait only if the host has not waited for the stream since the event was recorded."""
+        _assign_waits()
+        if self.waits == self.stream.waits:
+            _count_wait(self.stream)
         _host_learns(self.seen)
 
     def elapsed_time(self, later: "Event") -> float:
@@ -66,6 +73,25 @@ class Event:
         if any(_host_saw.get(stream, 0) < done for stream, done in later.seen.items()):
             raise RuntimeError("the later event may not have come yet: synchronize it first")
         return (later.time - self.time) * 1000
+
+
+_assigned_waits = 0
+
+
+def _assign_waits() -> None:
+    """The waits that the device counted since the last call were for the current stream."""
+    global _assigned_waits
+    counted = _pretend.counts().get("sync", 0)
+    current_stream().waits += max(0, counted - _assigned_waits)  # the counts may have been reset
+    _assigned_waits = counted
+
+
+def _count_wait(stream: Stream) -> None:
+    global _assigned_waits
+    _assign_waits()
+    _pretend.note_wait()
+    _assigned_waits += 1
+    stream.waits += 1
 
 
 _host_saw: dict[Any, int] = {}  # by stream: how much of its work the host knows to be done
@@ -99,11 +125,13 @@ def current_stream(device: Any = None) -> Stream:
 def stream(chosen: Stream) -> Iterator[None]:
     """Operators inside go to a stream."""
     before, device = getattr(_here, "stream", None), _pretend.current_device()
+    _assign_waits()
     _here.stream = chosen
     _pretend.set_device(chosen.device)
     try:
         yield
     finally:
+        _assign_waits()
         _here.stream = before
         _pretend.set_device(device)
 

@@ -26,9 +26,10 @@ def images(x: torch.Tensor) -> torch.Tensor:
     return (x if x.dim() == 4 else x.unsqueeze(2)).permute(0, 2, 3, 1)
 
 
+@pytest.mark.parametrize("gap", [0, 3])
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("way", IMPLEMENTATIONS)
-def test_every_way_is_the_convolution_of_each_row(way: str, name: str):
+def test_every_way_is_the_convolution_of_each_row(way: str, name: str, gap: int):
     make, shape = LAYERS[name]
     layers = [make().double() for _ in range(ROWS)]
     form = ConvolutionSpec.of(layers[0], shape)
@@ -49,7 +50,10 @@ def test_every_way_is_the_convolution_of_each_row(way: str, name: str):
 
     entries = lines([(layer.weight, layer.bias) for layer in layers])
     wide = torch.zeros((ROWS, 7 + entries[0].numel()), dtype=torch.float64)  # rows that hold other entries, too
-    held, found = (wide.clone()[:, 7:].view(entries.shape) for _ in range(2))
+    padded = torch.zeros((*entries.shape[:2], entries.shape[2] + gap), dtype=torch.float64)
+    held, found = (
+        padded.clone()[..., : entries.shape[2]] if gap else wide.clone()[:, 7:].view(entries.shape) for _ in range(2)
+    )
     held.copy_(entries)
     ours = IMPLEMENTATIONS[way](form, BatchedContext(held, found, {}, BATCH, 2048.0, True, None))
     given, asked = torch.stack([images(x) for x in xs]).detach(), torch.stack([images(slope) for slope in slopes])

@@ -29,6 +29,8 @@ class ManualReLU(LayerPass):
 class BatchedReLU(LayerPass):
     """max(x, 0) of several rows."""
 
+    saved = ("y",)
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.y = torch.clamp_min(x, 0, out=self.output_buffer_for(x))
         return self.y
@@ -41,6 +43,7 @@ class TanhPass(LayerPass):
     """tanh(x) of one row or of several."""
 
     can_overwrite_output = False
+    saved = ("y",)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.y = torch.tanh(x, out=self.output_buffer_for(x))
@@ -52,6 +55,8 @@ class TanhPass(LayerPass):
 
 class GELUPass(LayerPass):
     """x times the normal distribution's share below x, of one row or of several."""
+
+    saved = ("x",)
 
     def __init__(self, layer: nn.GELU) -> None:
         self.approximate = layer.approximate

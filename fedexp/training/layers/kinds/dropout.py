@@ -16,6 +16,8 @@ Dropout = nn.Dropout | nn.Dropout2d
 class ManualDropout(LayerPass):
     """Drops single values, or whole channels, of `[B, ...]`."""
 
+    saved = ("factor",)
+
     def __init__(self, layer: Dropout, context: ManualContext | BatchedContext) -> None:
         assert context.keyed_random is not None
         self.keep, self.keyed_random = 1 - layer.p, context.keyed_random

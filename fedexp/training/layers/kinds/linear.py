@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from fedexp.training.layers.example_gradients import LayerGradients, MaterialisedGradients, OuterProductGradients
 from fedexp.training.layers.kind import Activations, Entries, LayerKind, PlannedLayer, Shape, with_bias
-from fedexp.training.layers.layer_pass import BatchedContext, LayerPass, ManualContext
+from fedexp.training.layers.layer_pass import BatchedContext, LayerPass, ManualContext, whole_lines
 
 
 class ManualLinear(LayerPass):
@@ -36,24 +36,23 @@ class BatchedLinear(LayerPass):
     """y = x W^T + b for `x [R, B, I]`."""
 
     def __init__(self, planned: PlannedLayer, context: BatchedContext) -> None:
-        self.entries, self.grads, self.bias = context.entries, context.grads, planned.layer.bias is not None
-        self.needs_input_grad = context.needs_input_grad
-        self.x = context.entries.new_ones((len(context.entries), context.batch, context.entries.shape[2]))
+        self.inputs, self.needs_input_grad = planned.layer.in_features, context.needs_input_grad
+        self.lines, self.grad_lines = whole_lines(context.entries), whole_lines(context.grads)
+        self.x = self.lines.new_zeros((len(self.lines), context.batch, self.lines.shape[2]))
+        self.x[..., : context.entries.shape[2]] = 1
 
     @property
     def input_buffer(self) -> torch.Tensor:
-        return self.x[..., :-1] if self.bias else self.x
+        return self.x[..., : self.inputs]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if x.data_ptr() != self.input_buffer.data_ptr():
             self.input_buffer.copy_(x)
-        return torch.bmm(self.x, self.entries.transpose(1, 2))
+        return torch.bmm(self.x, self.lines.transpose(1, 2))
 
     def backward(self, grad: torch.Tensor) -> torch.Tensor:
-        torch.bmm(grad.transpose(1, 2), self.x, out=self.grads)
-        if not self.needs_input_grad:
-            return grad
-        return torch.bmm(grad, self.entries[..., :-1] if self.bias else self.entries)
+        torch.bmm(grad.transpose(1, 2), self.x, out=self.grad_lines)
+        return torch.bmm(grad, self.lines[..., : self.inputs]) if self.needs_input_grad else grad
 
 
 def lines(entries: Entries, flattened: Shape | None) -> torch.Tensor:

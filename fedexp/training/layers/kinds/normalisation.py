@@ -90,6 +90,8 @@ def _memory_format(x: torch.Tensor) -> torch.memory_format:
 class BatchedNorm(LayerPass):
     """A normalisation of several rows, differentiated by autograd; its entries are scales and shifts, `[R, 2, C]`."""
 
+    saved = ("y", "leaves")
+
     def __init__(self, planned: PlannedLayer, context: BatchedContext) -> None:
         self.entries, self.grads, self.eps = context.entries, context.grads, planned.layer.eps
 

@@ -13,6 +13,8 @@ MaxPool = nn.MaxPool1d | nn.MaxPool2d
 class ManualPool(LayerPass):
     """Max pooling of `[B, C, H, W]` or `[B, C, W]`."""
 
+    saved = ("x", "index")
+
     def __init__(self, layer: MaxPool) -> None:
         self.signals = isinstance(layer, nn.MaxPool1d)
         sizes = (layer.kernel_size, layer.stride, layer.padding, layer.dilation)

@@ -67,6 +67,9 @@ class ForkPass(LayerPass):
     def __init__(self, branch: Branch) -> None:
         self.branch = branch
 
+    def release(self) -> None:
+        vars(self.branch).pop("value", None)
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.branch.value = x
         return x

@@ -19,7 +19,7 @@ import torch
 
 from fedexp.training.layers.kind import PlannedLayer
 from fedexp.training.layers.kinds.convolution.spec import ConvolutionSpec, Pair
-from fedexp.training.layers.layer_pass import BatchedContext, LayerPass
+from fedexp.training.layers.layer_pass import BatchedContext, LayerPass, whole_lines
 
 aten = torch.ops.aten
 WIDE_PATCH = 512  # numbers in a patch; from here on a row's own convolution is enough work for a GPU
@@ -50,17 +50,20 @@ class Im2col(BatchedConvolution):
     def __init__(self, spec: ConvolutionSpec, context: BatchedContext) -> None:
         super().__init__(spec, context)
         entries, batch = self.entries, self.batch
+        self.lines, self.grad_lines = whole_lines(entries), whole_lines(self.grads)
+        length = self.lines.shape[2]
         rows, (height, width), (vertical, horizontal) = len(entries), spec.input_size, spec.padding
         self.padded: torch.Tensor | None = None
         if vertical or horizontal:
             self.padded = entries.new_zeros((rows, batch, height + 2 * vertical, width + 2 * horizontal, spec.channels))
-        self.columns = entries.new_ones((rows, batch, *spec.output_size, spec.entries_per_output))
+        self.columns = entries.new_zeros((rows, batch, *spec.output_size, length))
+        self.columns[..., : spec.entries_per_output] = 1
         self.padded_grad: torch.Tensor | None = None
         if self.needs_input_grad and spec.stride == (1, 1) and min(spec.grad_padding) >= 0:
             top, side = spec.grad_padding
             sides = spec.output_size[0] + 2 * top, spec.output_size[1] + 2 * side
             self.padded_grad = entries.new_zeros((rows, batch, *sides, spec.outputs))
-            kernels = torch.arange(spec.outputs * spec.entries_per_output, device=entries.device).view(spec.outputs, -1)
+            kernels = torch.arange(spec.outputs * length, device=entries.device).view(spec.outputs, -1)
             patch_positions = kernels[:, : spec.patch_size].unflatten(1, (*spec.kernel, -1))
             self.flipped_kernels = patch_positions.permute(1, 2, 0, 3).flip(0, 1).reshape(-1)
 
@@ -86,26 +89,27 @@ class Im2col(BatchedConvolution):
             x = self.padded if self.padded is not None else x
         patches = _patches(x.contiguous(), spec.kernel, spec.stride, spec.dilation, spec.output_size)
         self.columns[..., : spec.patch_size].unflatten(-1, (*spec.kernel, -1)).copy_(patches)
-        y = torch.bmm(self.columns.view(rows, -1, spec.entries_per_output), self.entries.transpose(1, 2))
+        y = torch.bmm(self.columns.flatten(1, 3), self.lines.transpose(1, 2))
         return y.view(rows, self.batch, *spec.output_size, spec.outputs)
 
     def backward(self, grad: torch.Tensor) -> torch.Tensor:
         spec, rows = self.spec, len(grad)
-        columns = self.columns.view(rows, -1, spec.entries_per_output)
-        torch.bmm(grad.reshape(rows, -1, spec.outputs).transpose(1, 2), columns, out=self.grads)
+        torch.bmm(grad.reshape(rows, -1, spec.outputs).transpose(1, 2), self.columns.flatten(1, 3), out=self.grad_lines)
         if not self.needs_input_grad:
             return grad
         if self.padded_grad is None:
             return _input_grad(self._kernels(), grad, spec)
         _without_border(self.padded_grad, spec.grad_padding).copy_(grad)
         patches = _patches(self.padded_grad, spec.kernel, (1, 1), spec.dilation, spec.input_size)
-        kernels = self.entries.flatten(1).index_select(1, self.flipped_kernels).view(rows, -1, spec.channels)
+        kernels = self.lines.flatten(1).index_select(1, self.flipped_kernels).view(rows, -1, spec.channels)
         x = torch.bmm(patches.reshape(rows, -1, math.prod(spec.kernel) * spec.outputs), kernels)
         return x.view(rows, self.batch, *spec.input_size, spec.channels)
 
 
 class GroupedConvolution(BatchedConvolution):
     """PyTorch's grouped convolution with a group for every row."""
+
+    saved = ("x",)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.x = _rows_to_channels(x)
@@ -131,6 +135,8 @@ class GroupedConvolution(BatchedConvolution):
 
 class PerRowConvolution(BatchedConvolution):
     """One convolution a row; on a GPU spread over several streams."""
+
+    saved = ("x",)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.x, weight, spec = x, self._kernels(), self.spec
