@@ -11,7 +11,8 @@ SAFE_POWER = 400  # of two: from 2^-400 to 2^400 squares of numbers and of their
 class Column:
     """How a column of a table becomes numbers: `(value - mean) / std`, or a 0 or 1 for each of its `categories`.
 
-    With `fills_missing` a missing number is the mean and a missing text no category; else values must be there.
+    With `fills_missing` a missing number is the mean and a missing text no category; else values must be there. Numbers
+    beyond `bounds` count as these.
     """
 
     name: str
@@ -19,6 +20,7 @@ class Column:
     std: float = 1.0
     categories: tuple[str, ...] | None = None
     fills_missing: bool = False
+    bounds: tuple[float, ...] | None = None
 
     @property
     def width(self) -> int:

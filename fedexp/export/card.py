@@ -144,7 +144,7 @@ def _privacy_text(trained: TrainedModel) -> str:
     privacy = (trained.record.summary or {}).get("privacy")
     if not privacy:
         return "No promise was made: the model may tell of the examples that it was trained on."
-    return _one_line(str(privacy["promise"])) + " This holds for the end of the run, and for all rounds before it."
+    return _one_line(str(privacy["promise"])) + ". This holds for the end of the run, and for all rounds before it."
 
 
 def _predict_text(trained: TrainedModel) -> str:

@@ -14,8 +14,8 @@ import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.fields import describe_misfit
-from fedexp.data import table
-from fedexp.data.encoding import Column, one_hot
+from fedexp.data.columns import encode_columns
+from fedexp.data.encoding import Column
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted_json import read_json
 from fedexp.parts.dataset.contract import Data, Facts, Targets
@@ -60,7 +60,7 @@ class Encoder:
                 f"the model takes examples of shape {list(self.shape)} and no rows of a table; give an array "
                 f"{self._description} in a .npy file"
             )
-        return torch.from_numpy(np.concatenate([_encode(column, frame) for column in self.columns], axis=1))
+        return torch.from_numpy(encode_columns(frame, self.columns))
 
     def inputs(self, x: torch.Tensor) -> torch.Tensor:
         """Examples `[B, *shape]` in their stored form as inputs of the network, float32; tokens stay int64.
@@ -184,6 +184,8 @@ def _describe_contradiction(encoder: Encoder) -> str:
         return "a scale or deviation in it is not above 0"
     if not encoder.shape or min(encoder.shape) < 1:
         return f"shape is {list(encoder.shape)}"
+    if not all(len(column.bounds) == 2 and column.bounds[0] < column.bounds[1] for column in columns if column.bounds):
+        return "the bounds of a column do not rise"
     if not {len(encoder.mean), len(encoder.std)} <= {1, encoder.shape[0]}:
         return f"mean and std are not of {encoder.shape[0]} channels"
     if encoder.columns and (sum(column.width for column in encoder.columns),) != encoder.shape:
@@ -191,26 +193,3 @@ def _describe_contradiction(encoder: Encoder) -> str:
     if encoder.target_columns and len(encoder.target_columns) != len(encoder.answers):
         return "its answers and target columns are not as many"
     return "" if encoder.answers else "it has no answers"
-
-
-def _encode(column: Column, frame: "pd.DataFrame") -> np.ndarray:
-    """One column of a table as float32 `[S, width]`.
-
-    Raises:
-        ConfigError: it is missing, lacks values, or holds text where there must be numbers.
-    """
-    if column.name not in frame.columns:
-        raise ConfigError(f"the rows must have the column {column.name}, as in training, but it is missing; add it")
-    values = cast("pd.Series", frame[column.name])
-    if not column.fills_missing:
-        table.demand_no_missing(values, "fill in the rows, or train with dataset.missing=fill")
-    if column.categories is not None:
-        names = np.array(column.categories, dtype=str) if column.categories else np.zeros(0, dtype="U1")
-        return one_hot(table.texts(values), names)
-    if not table.is_number(values) and not values.isna().all():
-        raise ConfigError(f"column {column.name} must hold numbers, as in training, but holds text; correct the rows")
-    numbers = table.numbers(values.astype(float))
-    with np.errstate(over="ignore", invalid="ignore"):
-        z_scores = (numbers - column.mean) / column.std
-    entries = np.where(np.isnan(z_scores), 0.0, z_scores)[:, None]
-    return table.to_float32(entries, f"{column.name}, in deviations from the training mean,", "correct the rows")

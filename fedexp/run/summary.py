@@ -100,6 +100,7 @@ def privacy_guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] 
         return None
     names = [name for name in ("epsilon_rdp", "epsilon_pld") if f"privacy.{name}" in table]
     spent = {name: curve_metrics.final(table[f"privacy.{name}"]) for name in names}
+    promise = ", ".join(filter(None, (promise, exp.dataset.leaks())))
     return {**spent, **exp.privacy.terms(), "promise": promise}
 
 

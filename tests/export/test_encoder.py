@@ -36,11 +36,11 @@ def test_columns_are_found_by_name_in_any_order():
 @pytest.mark.parametrize(
     ("frame", "said"),
     [
-        ({"sex": ["m"]}, "the rows must have the column age, as in training, but it is missing"),
-        ({"sex": ["m"], "age": ["old"]}, "column age must hold numbers, as in training, but holds text"),
+        ({"sex": ["m"]}, "the rows must have the column age, but it is missing"),
+        ({"sex": ["m"], "age": ["old"]}, "column age must hold numbers, but holds text"),
         ({"sex": ["m"], "age": [None]}, "column age lacks a value in 1 of 1 rows"),
         ({"sex": ["m"], "age": [np.inf]}, "column age must be finite"),
-        ({"sex": ["m"], "age": [1e300]}, "column age, in deviations from the training mean, must stay below 3e38"),
+        ({"sex": ["m"], "age": [1e300]}, "column age, in deviations from its mean, must stay below 3e38"),
     ],
 )
 def test_rows_that_do_not_fit_are_one_line(frame, said):

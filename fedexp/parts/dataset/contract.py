@@ -118,6 +118,10 @@ class Dataset(Part):
         """The option, as typed by the user, that says which subject each example is from; empty if not set."""
         return ""
 
+    def leaks(self) -> str:
+        """What a promise of privacy does not cover, as "nor are ...": what examples became by a look at all of them."""
+        return ""
+
     @abstractmethod
     def facts(self, directory: Path) -> Facts:
         """Shape, classes and sizes, without reading the examples. Raises ConfigError like `require`."""

@@ -52,6 +52,12 @@ class HuggingFace(Dataset):
     def subject_option(self) -> str:
         return "" if self.client is None else f"dataset.client={self.client}"
 
+    def leaks(self) -> str:
+        if self.holds == "texts":
+            return "nor is the vocabulary, which is that of all training texts"
+        measured = self.normalise in ("standard", "per_channel")
+        return "nor are mean and deviation of all training images" if measured else ""
+
     def facts(self, directory: Path) -> Facts:
         data = self._read(directory)
         shape, subject = tuple(data.train.x.shape[1:]), data.train.subject

@@ -33,6 +33,9 @@ class Npz(Dataset):
     def subject_option(self) -> str:
         return "the array subject"
 
+    def leaks(self) -> str:
+        return "" if self.normalise == "none" else "nor are mean and deviation of all training examples"
+
     def facts(self, directory: Path) -> Facts:
         heads = self._headers(directory)
         shape = self._channels_first(heads["x_train"].shape)

@@ -7,10 +7,13 @@ its values are `train` and `test`. Without it, `test_fraction` of the rows (of e
 run whatever its seed.
 
 Targets are the classes in ascending order, numbers, or labels (columns of 0 and 1). Numbers are standardised too, so
-errors are in deviations of the training targets; `target_scale: raw` leaves them. Legend: S rows, K targets.
+errors are in deviations of the training targets; `target_scale: raw` leaves them.
+
+Means, deviations and categories tell of the rows of all clients, which no promise of privacy covers. With `statistics:
+public` they are those of another file, with `clipped` numbers are clipped to given `ranges` and scaled to [-1, 1] by
+them, and categories are given. Legend: S rows, K targets.
 """
 
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -18,14 +21,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 
 from fedexp.data import table as columns
-from fedexp.data.encoding import Column, categories, held_out_mask, one_hot, standardise_with_moments
+from fedexp.data.columns import MAX_CATEGORIES, columns_in_ranges, encode_columns, fit_columns, number_columns
+from fedexp.data.encoding import Column, held_out_mask, standardise_with_moments
 from fedexp.parts import ConfigError, Data, Dataset, Facts, Range, find_user_file, split_by_mask, stamp, stream
 
 if TYPE_CHECKING:
     import pandas as pd
-
-EncodedColumn = tuple[np.ndarray, Column]  # float32 [S, width], and how it became that
-MAX_CATEGORIES = 1000  # categories of a column, or classes: with more it is hardly one
 
 
 class OwnTable(Dataset):
@@ -40,6 +41,12 @@ class OwnTable(Dataset):
     ignore: tuple[str, ...] = ()
     missing: Literal["refuse", "fill"] = "refuse"
     target_scale: Literal["standard", "raw"] = "standard"
+    statistics: Literal["pooled", "public", "clipped"] = "pooled"
+    public_file: Path | None = None
+    ranges: dict | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.file, self.target))
 
     def check(self) -> None:
         if not self.targets or (self.predicts == "class" and len(self.targets) > 1):
@@ -50,6 +57,11 @@ class OwnTable(Dataset):
         for key, names in (("target", self.targets), ("ignore", self.ignore)):
             if len(set(names)) < len(names):
                 raise ConfigError(f"OwnTable.{key} must name each column once, got {list(names)}; leave the rest out")
+        for value, key, source in (("public", "public_file", self.public_file), ("clipped", "ranges", self.ranges)):
+            if (self.statistics == value) != (source is not None):
+                raise ConfigError(f"dataset.{key} goes with dataset.statistics={value}; give both or neither")
+        if (self.statistics, self.predicts, self.target_scale) == ("clipped", "numbers", "standard"):
+            raise ConfigError("dataset.statistics=clipped has no deviation of the target; set dataset.target_scale=raw")
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -78,7 +90,15 @@ class OwnTable(Dataset):
         raise ConfigError("dataset=table has no source to download from: it reads your own file; set dataset.file=...")
 
     def load(self, directory: Path, seed: int) -> Data:
-        return _parse(self, stamp(self._file(directory)))
+        files = [self._file(directory)]
+        if self.public_file is not None:
+            files.append(find_user_file(self.public_file, directory, "dataset.public_file", ".csv or .parquet"))
+        return _parse(self, stamp(*files))
+
+    def leaks(self) -> str:
+        if self.statistics != "pooled":
+            return ""
+        return "nor are means, deviations and categories of all training rows, which encode the table"
 
     @property
     def _kind(self) -> str:
@@ -90,8 +110,9 @@ class OwnTable(Dataset):
 
 @lru_cache(maxsize=1)
 def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Data:
-    """Reads the file once for facts and examples, as long as its size and time stay."""
+    """Reads the files once for facts and examples, as long as their sizes and times stay."""
     frame = columns.read(Path(source[0][0]))
+    public = columns.read(Path(source[1][0])) if settings.public_file is not None else None
     y, names = _targets(frame, settings)
     groups = y if settings.predicts == "class" else np.zeros(len(frame), np.int64)
     test = _test_rows(frame, settings, groups)
@@ -103,81 +124,60 @@ def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Data
         )
     target_columns = tuple(map(Column, names)) if settings.predicts == "numbers" else ()
     if settings.predicts == "numbers" and settings.target_scale == "standard":
-        y, *moments = standardise_with_moments(y, ~test)
-        target_columns = _number_columns(names, *moments)
+        y, target_columns = _standard_targets(y, settings, ~test, public)
     if settings.predicts != "class":
         y = columns.to_float32(y, " or ".join(settings.targets), "correct them")
     client = None
     if settings.client is not None:
         _, client = columns.encode_distinct(_complete_column(frame, settings.client, "dataset.client"))
-    x, x_columns = _examples(frame, settings, ~test)
+    x, x_columns = _examples(frame, settings, ~test, public)
     train, held_out = split_by_mask(test, x, y, client)
     return Data(train, held_out, names, columns=x_columns, target_columns=target_columns)
 
 
-def _number_columns(
-    names: Sequence[str], mean: np.ndarray, std: np.ndarray, *, fill: bool = False
-) -> tuple[Column, ...]:
-    """Columns of numbers that were standardised by their `mean [F]` and `std [F]`."""
-    return tuple(Column(*entries, None, fill) for entries in zip(names, mean.tolist(), std.tolist(), strict=True))
+def _standard_targets(
+    y: np.ndarray, settings: OwnTable, train: np.ndarray, public: "pd.DataFrame | None"
+) -> tuple[np.ndarray, tuple[Column, ...]]:
+    """Numbers `[S, K]` in deviations of the training rows, or of public ones, and by what they were divided."""
+    if public is None:
+        y, *moments = standardise_with_moments(y, train)
+        return y, number_columns(settings.targets, *moments)
+    public_y = np.stack(
+        [columns.numbers(_complete_column(public, name, "dataset.target")) for name in settings.targets]
+    )
+    _, mean, std = standardise_with_moments(public_y.T, np.ones(len(public), bool))
+    return (y - mean) / std, number_columns(settings.targets, mean, std)
 
 
-def _examples(frame: "pd.DataFrame", settings: OwnTable, train: np.ndarray) -> tuple[np.ndarray, tuple[Column, ...]]:
+def _examples(
+    frame: "pd.DataFrame", settings: OwnTable, train: np.ndarray, public: "pd.DataFrame | None"
+) -> tuple[np.ndarray, tuple[Column, ...]]:
     """The columns that are neither targets nor named otherwise, as float32 `[S, F]`, and how they became that."""
-    excluded = {*settings.targets, settings.client, settings.split, *settings.ignore}
     for name in settings.ignore:
         columns.column(frame, name, "dataset.ignore")
-    features = [name for name in frame.columns if name not in excluded]
-    encoded: dict[str, EncodedColumn] = {}
-    for block in columns.blocks_of_numbers(frame, features):
-        encoded |= _encode_numbers(block, settings, train)
-    pieces = [
-        encoded[name] if name in encoded else _encode_column(columns.column(frame, name, ""), settings, train)
-        for name in features
-    ]
-    if not sum(column.width for _, column in pieces):
+    excluded = {*settings.targets, settings.client, settings.split, *settings.ignore}
+    names, fill = [name for name in frame.columns if name not in excluded], settings.missing == "fill"
+    if settings.statistics == "pooled":
+        x, encoded = fit_columns(frame, names, train, fill=fill)
+    else:
+        encoded = _given_columns(settings, names, public, fill=fill)
+        x = encode_columns(frame, encoded)
+    if not x.shape[1]:
         raise ConfigError(
             f"the table must have a column to predict {', '.join(settings.targets)} from, but has no other"
         )
-    return np.concatenate([numbers for numbers, _ in pieces], axis=1), tuple(column for _, column in pieces)
+    return x, encoded
 
 
-def _encode_numbers(block: "pd.DataFrame", settings: OwnTable, train: np.ndarray) -> dict[str, EncodedColumn]:
-    """Columns of numbers as float32 `[S, 1]` each, all at once; none where one of them will not do."""
-    values = block.to_numpy(np.float64, na_value=np.nan)
-    if np.isinf(values).any() or (settings.missing == "refuse" and np.isnan(values).any()):
-        return {}
-    with np.errstate(over="ignore"):
-        z_scores, *moments = standardise_with_moments(np.asfortranarray(values), train)
-        encoded = z_scores.astype(np.float32)
-    if not np.isfinite(encoded).all():
-        return {}
-    described = _number_columns(list(block.columns), *moments, fill=settings.missing == "fill")
-    return {column.name: (entries, column) for entries, column in zip(encoded.T[..., None], described, strict=True)}
-
-
-def _encode_column(values: "pd.Series", settings: OwnTable, train: np.ndarray) -> EncodedColumn:
-    """One column as float32 `[S, ...]`."""
-    fill = settings.missing == "fill"
-    if not fill:
-        columns.demand_no_missing(values, f"set dataset.missing=fill or dataset.ignore=[{values.name}]")
-    if columns.is_number(values):
-        entries, *moments = standardise_with_moments(columns.numbers(values)[:, None], train)
-        description = f"{values.name}, in deviations from the training mean,"
-        numbers = columns.to_float32(entries, description, f"correct them or set dataset.ignore=[{values.name}]")
-        return numbers, _number_columns([str(values.name)], *moments, fill=fill)[0]
-    if values.dtype.kind not in "OUTS" and str(values.dtype) != "category":
-        raise ConfigError(
-            f"column {values.name} must hold numbers or text, got {values.dtype}; set dataset.ignore=[{values.name}]"
-        )
-    entries = columns.texts(values)
-    names = categories(entries, train)
-    if len(names) > MAX_CATEGORIES:
-        raise ConfigError(
-            f"column {values.name} must hold at most {MAX_CATEGORIES:,} categories, got {len(names):,}; set "
-            f"dataset.ignore=[{values.name}]"
-        )
-    return one_hot(entries, names), Column(str(values.name), 0.0, 1.0, tuple(names.tolist()), fill)
+def _given_columns(
+    settings: OwnTable, names: list[str], public: "pd.DataFrame | None", *, fill: bool
+) -> tuple[Column, ...]:
+    """How columns become numbers without a look at anybody's rows: by ranges, or by rows that are public."""
+    if public is None:
+        return columns_in_ranges(settings.ranges or {}, names, fill=fill)
+    if missing := [name for name in names if name not in public.columns]:
+        raise ConfigError(f"dataset.public_file must have the columns of the table, but lacks {missing[0]}; add it")
+    return fit_columns(public, names, np.ones(len(public), bool), fill=fill)[1]
 
 
 def _targets(frame: "pd.DataFrame", settings: OwnTable) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from fedexp.core.errors import ConfigError
+from fedexp.data import columns
 from fedexp.parts.dataset import check_data, table
 from fedexp.parts.dataset.table import OwnTable
 
@@ -281,8 +282,95 @@ def test_many_columns_are_encoded_together_each_as_if_it_were_alone(mine, tmp_pa
     frame["y"] = rng.integers(0, 2, 150)
     together = mine(frame.to_csv(index=False), target="y", split=None).load(tmp_path, 0)
     blocks = []
-    monkeypatch.setattr(table, "_encode_numbers", lambda block, *_: blocks.append(block.shape) or {})
+    monkeypatch.setattr(columns, "_fit_numbers", lambda block, *_, **__: blocks.append(block.shape) or {})
     table._parse.cache_clear()
     alone = mine(frame.to_csv(index=False), target="y", split=None).load(tmp_path, 0)
     assert together.sha256() == alone.sha256()
     assert blocks == [(150, 7)]
+
+
+PUBLIC = """age,sex,days,fever,sick
+0,m,0,0,no
+100,x,100,1,yes
+"""
+
+
+def test_public_rows_say_how_columns_are_encoded(mine, tmp_path):
+    (tmp_path / "public.csv").write_text(PUBLIC)
+    public = {"statistics": "public", "public_file": tmp_path / "public.csv"}
+    data = mine(ignore=["days", "fever", "ward"], **public).load(tmp_path, 0)
+    assert data.train.x.tolist() == pytest.approx(np.array([[-0.8, 0, 0], [-0.4, 1, 0]]))  # mean 50, deviation 50; m, x
+    numbers = mine(target="days", predicts="numbers", ignore=["sick", "fever", "ward"], **public).load(tmp_path, 0)
+    assert numbers.train.y.tolist() == pytest.approx(np.array([[-0.98], [-0.94]]))
+
+
+def test_ranges_clip_and_scale_without_a_look_at_the_rows(mine, tmp_path):
+    ranges = {"age": [0, 20], "sex": ["f", "m"]}
+    data = mine(statistics="clipped", ranges=ranges, ignore=["days", "fever", "ward"]).load(tmp_path, 0)
+    assert data.train.x.tolist() == [[0, 1, 0], [1, 0, 1]]  # 10 is the middle, 30 beyond the end
+    assert data.test.x.tolist() == [[1, 0, 0]]  # nobody told of d
+
+
+def test_another_client_s_rows_change_nothing_but_where_they_are_pooled(mine, tmp_path):
+    ranges = {"age": [0, 100], "sex": ["f", "m"]}
+    (tmp_path / "public.csv").write_text(PUBLIC)
+    more = ROWS + "90,z,south,train,no,50,1\n"
+    for words, is_same in (
+        ({}, False),
+        ({"statistics": "clipped", "ranges": ranges}, True),
+        ({"statistics": "public", "public_file": tmp_path / "public.csv"}, True),
+    ):
+        rows = [
+            mine(text, ignore=["days", "fever", "ward"], **words).load(tmp_path, 0).train.x for text in (ROWS, more)
+        ]
+        assert torch.equal(rows[0], rows[1][:2, : rows[0].shape[1]]) == is_same
+        dataset = mine(ignore=["days", "fever", "ward"], **words)
+        assert bool(dataset.leaks()) != is_same
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"statistics": "public"}, "dataset.public_file goes with dataset.statistics=public; give both or neither"),
+        ({"ranges": {"age": [0, 1]}}, "dataset.ranges goes with dataset.statistics=clipped"),
+        ({"statistics": "clipped", "ranges": {"age": [0, 9]}}, "must hold every column, but lacks sex"),
+        ({"statistics": "clipped", "ranges": {"age": [9, 0]}}, r"dataset.ranges.age must be \[LOW,HIGH\], two rising"),
+        (
+            {"statistics": "clipped", "ranges": {"age": [0, 9], "sex": ["f"], "size": [0, 1]}},
+            "must name columns .* size",
+        ),
+    ],
+)
+def test_half_said_statistics_are_one_line(mine, tmp_path, words, said):
+    if "age" in words.get("ranges", {}) and words["ranges"]["age"] == [9, 0]:
+        words["ranges"]["sex"] = ["f", "m"]
+    with pytest.raises(ConfigError, match=said):
+        mine(ignore=["days", "fever", "ward"], **words).load(tmp_path, 0)
+
+
+def test_a_public_table_lacks_a_column(mine, tmp_path):
+    (tmp_path / "public.csv").write_text("age,days\n1,2\n3,4\n")
+    with pytest.raises(ConfigError, match=r"dataset\.public_file must have the columns of the table, but lacks sex"):
+        mine(ignore=["days", "fever", "ward"], statistics="public", public_file=tmp_path / "public.csv").load(
+            tmp_path, 0
+        )
+
+
+def test_the_promise_says_what_the_table_tells(tmp_path):
+    from fedexp import run
+
+    rows = "\n".join(f"{n},{n % 3},{'yes' if n % 2 else 'no'}" for n in range(60))
+    (tmp_path / "rows.csv").write_text(f"a,b,sick\n{rows}\n")
+    words = ["dataset=table", f"dataset.file={tmp_path / 'rows.csv'}", "dataset.target=sick", "model=mlp", "rounds=1"]
+    words += ["privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3", "pictures=false"]
+    words += ["scenario.clients=2", "local.batch_size=full"]
+    pooled = run(*words, folder=tmp_path / "pooled", quiet=True).summary["privacy"]["promise"]
+    assert pooled.endswith(
+        "not covered, nor are means, deviations and categories of all training rows, which encode the table"
+    )
+    ranges = ["dataset.statistics=clipped", "dataset.ranges={a: [0,60], b: [0,2]}"]
+    assert (
+        run(*words, *ranges, folder=tmp_path / "clipped", quiet=True)
+        .summary["privacy"]["promise"]
+        .endswith("not covered")
+    )
