@@ -27,17 +27,15 @@ INDENT = "    "
 
 def groups() -> str:
     """A line for each group."""
-    return _lines([f"* [{group}](#{group}): {purpose}" for group, purpose in catalog.purposes(CONF).items()])
+    return _lines([f"* [{group}](options/{group}.md): {purpose}" for group, purpose in catalog.purposes(CONF).items()])
 
 
-def options() -> str:
-    """A chapter for each group, a paragraph for each of its options with the keys that it sets."""
-    lines: list[str] = []
-    for group, purpose in catalog.purposes(CONF).items():
-        lines += ["", f"## {group}", "", f"{purpose[0].upper()}{purpose[1:]}."]
-        for name in marked_options(CONF, group):
-            lines += ["", f"### {group}={name.rstrip('*')}", "", *_told(group, name), *_keys(group, name.rstrip("*"))]
-    return _lines([*lines, ""])
+def group_page(group: str, purpose: str) -> str:
+    """The page of a group: a paragraph for each of its options with the keys that it sets."""
+    lines = [f"# {group}", "", f"{purpose[0].upper()}{purpose[1:]}. [All groups](../options.md)."]
+    for name in marked_options(CONF, group):
+        lines += ["", f"## {group}={name.rstrip('*')}", "", *_told(group, name), *_keys(group, name.rstrip("*"))]
+    return _lines(lines)
 
 
 def keys() -> str:
@@ -63,18 +61,24 @@ def block(rows: Mapping[str, str]) -> list[str]:
 def pages() -> dict[Path, str]:
     """What the pages must hold."""
     made = {
-        "options.md": {"groups": groups(), "keys": keys(), "options": options()},
+        "options.md": {"groups": groups(), "keys": keys()},
         "compatibility.md": {
             "together": _lines(["", *compatibility_page.lines()]),
             "rows": _lines(["", *compatibility_page.row_lines(), ""]),
         },
         "reference.md": {"parts": _lines(["", *reference_page.lines()])},
     }
-    return {ROOT / "docs" / page: filled((ROOT / "docs" / page).read_text(), tables) for page, tables in made.items()}
+    docs = ROOT / "docs"
+    purposes = catalog.purposes(CONF).items()
+    of_groups = {docs / "options" / f"{group}.md": group_page(group, purpose) for group, purpose in purposes}
+    return {docs / page: filled((docs / page).read_text(), tables) for page, tables in made.items()} | of_groups
 
 
 def main(words: list[str]) -> int:
     """Writes or checks the pages; 1 where one is out of date."""
+    for page in (ROOT / "docs" / "options").glob("*.md"):
+        if page not in pages():
+            raise SystemExit(f"{page.relative_to(ROOT)} is of a group that is no longer there; remove it")
     return write_or_check(pages(), words, "conf/", "options.py")
 
 

@@ -7,19 +7,22 @@ from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
-SCRIPTS = Path(__file__).parent
+SCRIPTS, ROOMS = Path(__file__).parent, ("studies", "replays")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds every page, picture and table of the studies and replays, but for folders of runs."""
-    for path in sorted(path for room in ("studies", "replays") for path in (SCRIPTS / room).rglob("*")):
+    for path in sorted(path for room in ROOMS for path in (SCRIPTS / room).rglob("*")):
         if path.suffix in (".md", ".png", ".csv", ".tex") and "runs" not in path.parts:
             name = path.relative_to(SCRIPTS).as_posix()
             files.append(File(name, str(SCRIPTS), config.site_dir, config.use_directory_urls))
     return files
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
-    """Leads the links of a page to where the site has the studies and replays."""
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Leads the links of a page to where the site has the studies and replays, which a search finds after the pages."""
+    if page.file.src_uri.startswith(ROOMS):
+        page.meta["search"] = {"boost": 0.25}
     return markdown.replace("](../scripts/", "](")
