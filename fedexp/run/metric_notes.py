@@ -29,14 +29,14 @@ class UndefinedMetrics:
         undefined = [name for name in self.untold if (value := row.get(name)) is not None and value != value]
         entries = [self.untold.pop(name) for name in undefined]
         return [
-            f"{name} is undefined in round {row['round']}, so its cell is empty: {_reason(entry)} Later rounds are not told"
+            f"{name} is undefined in round {row['round']}, so its cell is empty: {_reason(entry)}; told once"
             for name, entry in zip(undefined, entries, strict=True)
         ]
 
 
 def _reason(entry: str) -> str:
     own = ":" in entry
-    return f"{entry} returned NaN." if own else "is there one class only in the data, or in the answers?"
+    return f"{entry} returned NaN" if own else "the data, or the answers, are of one class"
 
 
 def describe_constant_answer(world: World, state: State, table: "pd.DataFrame") -> str | None:
@@ -52,15 +52,14 @@ def describe_constant_answer(world: World, state: State, table: "pd.DataFrame") 
     equal = (shares - accuracy).abs() < ROUNDING
     largest = shares.argmax()
     if equal[largest]:
-        return f"accuracy {accuracy:.4g} is the share of the largest class, {_name(world, largest)}"
+        return f"accuracy {accuracy:.4g} is the share of the largest class ({_name(world, largest)})"
     if not equal.any():
         return None
     answers = count_answers(world, state.models[0]).sum(dim=0)
     if (answers > 0).sum() > 1:
         return None
-    return (
-        f"accuracy {accuracy:.4g} is the share of {_name(world, answers.argmax())}, which is all that the model answers"
-    )
+    only = _name(world, answers.argmax())
+    return f"accuracy {accuracy:.4g} is the share of the only class that the model answers ({only})"
 
 
 def _name(world: World, label: torch.Tensor) -> str:

@@ -46,7 +46,7 @@ def figure(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
     shares = np.divide(counts, sizes, out=np.full(counts.shape, np.nan), where=sizes > 0)
     heatmap.draw_cells(drawn, axes, shares, "Share of the true class")
     if classes <= _NUMBERED:
-        heatmap.draw_numbers(axes, counts, lambda count: f"{count}" if count else "")
+        heatmap.draw_numbers(axes, counts, str)
     shown = range(0, classes, -(-classes // _NAMED))
     labels, size = [style.shorten(class_names[label]) for label in shown], 8 if classes <= 24 else 6
     axes.set_xticks(shown, labels=labels, fontsize=size, rotation=90 if max(map(len, labels)) > 3 else 0)
