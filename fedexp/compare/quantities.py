@@ -52,11 +52,11 @@ def parse(text: str, clock: str, runs: Sequence[Run] = ()) -> Quantity:
         ConfigError: there is no such quantity.
     """
     name, at, threshold = text.strip().partition("@")
-    known = metric_names(runs)
-    if not at and name in known:
+    names = metric_names(runs)
+    if not at and name in names:
         return metric_quantity(name)
     if name not in THRESHOLD_NAMES or not re.fullmatch(r"-?(\d+\.?\d*|\.\d+)", threshold):
-        guess = f"{did_you_mean(name, known)} " if not at and name not in THRESHOLD_NAMES else ""
+        guess = f"{did_you_mean(name, names)} " if not at and name not in THRESHOLD_NAMES else ""
         raise ConfigError(f"a quantity must be one of {ALLOWED}, got {text.strip() or 'none'}; {guess}see --help")
     return threshold_quantity(name, float(threshold), clock)
 

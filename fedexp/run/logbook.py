@@ -11,12 +11,13 @@ import torch
 from fedexp.core.values import State, Uploads
 from fedexp.files.run_tables import read_lines
 from fedexp.parts.tracker.courier import TrackerClient
-from fedexp.report.topics import clusters, curves, federation, run_summary
+from fedexp.report.topics import clusters, curves, federation
 from fedexp.run import banner, digests, summary
 from fedexp.run.environment import device_name, surroundings
 from fedexp.run.metric_notes import UndefinedMetrics, describe_constant_answer
 from fedexp.run.progress import Progress
 from fedexp.run.state import checkpoint
+from fedexp.run.summary_table import summary_table
 from fedexp.run.tables import GrowingCsv, first_columns, round_rows, write_table
 from fedexp.simulation.measures import client_accuracy, confusion_matrix
 from fedexp.simulation.round import Row
@@ -116,7 +117,7 @@ class Logbook:
             self.progress.say(note)
         if facts["audit"] is not None:
             self.progress.say(facts["audit"]["statement"])
-        self.progress.say(run_summary.summary_table({**facts, "folder": str(self.folder)}))
+        self.progress.say(summary_table({**facts, "folder": str(self.folder)}))
         return table
 
     def _write_last_tables(self) -> bool:

@@ -35,8 +35,7 @@ class UndefinedMetrics:
 
 
 def _reason(entry: str) -> str:
-    own = ":" in entry
-    return f"{entry} returned NaN" if own else "the data, or the answers, are of one class"
+    return f"{entry} returned NaN" if ":" in entry else "the data, or the answers, are of one class"
 
 
 def describe_constant_answer(world: World, state: State, table: "pd.DataFrame") -> str | None:

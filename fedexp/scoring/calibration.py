@@ -12,14 +12,18 @@ Legend: B batch, K classes.
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
 BINS = 15
 
 
+def one_hot(targets: torch.Tensor, classes: int) -> torch.Tensor:
+    """1 in the column of each target, float64 `[B, classes]`, of `targets [B]`; unlike PyTorch's without a wait."""
+    return (targets[:, None] == torch.arange(classes, device=targets.device)).double()
+
+
 def brier_sums(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """The summed Brier score of the examples, and their number, `[2]`, of logits `outputs [B, K]`."""
-    error = outputs.double().softmax(dim=1) - F.one_hot(targets, outputs.shape[1])
+    error = outputs.double().softmax(dim=1) - one_hot(targets, outputs.shape[1])
     squared = error.square().sum() / (2 if outputs.shape[1] == 2 else 1)
     return torch.stack([squared, squared.new_full((), len(targets))])
 
@@ -27,8 +31,8 @@ def brier_sums(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 def calibration_sums(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """Of each bin the confidences, the right answers and the examples, `[3 BINS]`, of logits `outputs [B, K]`."""
     confidence, predicted = outputs.double().softmax(dim=1).max(dim=1)
-    place = ((confidence * BINS).ceil().long() - 1).clamp(0, BINS - 1)
-    in_bin = F.one_hot(place, BINS).double()  # unlike scatter_add, it adds in one order on a GPU, too
+    bins = ((confidence * BINS).ceil().long() - 1).clamp(0, BINS - 1)
+    in_bin = one_hot(bins, BINS)  # unlike scatter_add, a product adds in one order on a GPU, too
     rows = torch.stack([confidence, (predicted == targets).double(), torch.ones_like(confidence)])
     return (rows @ in_bin).flatten()
 

@@ -218,8 +218,9 @@ class MetricSet:
 
         Behind them come the probabilities of one example after another, where they are kept.
         """
-        kept = [probabilities(outputs, targets).flatten()] if self.kept_outputs else []
-        return torch.cat([*(kind(outputs, targets) for kind in self._slices), *kept])
+        parts = [kind(outputs, targets) for kind in self._slices]
+        parts += [probabilities(outputs, targets).flatten()] if self.kept_outputs else []
+        return torch.cat(parts)
 
     def values(
         self, sums: np.ndarray, probabilities: np.ndarray | None = None, targets: np.ndarray | None = None

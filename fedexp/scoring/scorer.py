@@ -46,8 +46,8 @@ def scores_of_chunks(rows: torch.Tensor, targets: torch.Tensor, metric_set: Metr
     if not metric_set.kept_outputs:
         return Scores(loss / count, metric_set.values(np.array(sums)), seconds)
     begin = time.perf_counter()
-    kept = rows[:, width:].reshape(-1, metric_set.kept_outputs)[: len(targets)]
-    metrics = metric_set.values(np.array(sums), kept.cpu().numpy(), targets.cpu().numpy())
+    probabilities = rows[:, width:].reshape(-1, metric_set.kept_outputs)[: len(targets)]
+    metrics = metric_set.values(np.array(sums), probabilities.cpu().numpy(), targets.cpu().numpy())
     return Scores(loss / count, metrics, seconds + time.perf_counter() - begin)
 
 

@@ -58,7 +58,7 @@ class SideStreamScorer:
             ]
             width = 2 + metric_set.width
             sums = torch.stack([chunk[:width] for chunk in chunks]).sum(dim=0)
-            kept = [chunk[width:] for chunk in chunks] if metric_set.kept_outputs else []
-            row = (torch.cat([sums, *kept]) if kept else sums).to("cpu", non_blocking=True)
+            outputs = [chunk[width:] for chunk in chunks] if metric_set.kept_outputs else []
+            row = (torch.cat([sums, *outputs]) if outputs else sums).to("cpu", non_blocking=True)
             end = Timestamp(device)
         return PendingScore(weights, row, begin, end, (examples, metric_set))

@@ -27,8 +27,8 @@ def describe_coverage(record: RunRecord, rerun: Rerun, played: Sequence[int], *,
     *first, last = first_columns(rerun.exp)
     checked = [f"{', '.join(first)} and {last} against {digests.NAME}"]
     is_complete = not any(tables.gaps(record, rerun.exp.rounds, rerun.exp.stop))
-    whole = ("summary.json", "federation.csv", "client_accuracy.csv", confusion_matrix.NAME)
-    names = whole if is_complete else ("federation.csv",)
+    all_names = ("summary.json", "federation.csv", "client_accuracy.csv", confusion_matrix.NAME)
+    names = all_names if is_complete else ("federation.csv",)
     recomputed_files = [name for name in names if (record.folder / name).is_file()]
     checked += [f"{' and '.join(recomputed_files)} computed again"] if recomputed_files else []
     states = sum(saved_state.round in record.lines for saved_state in record.saved_states)
