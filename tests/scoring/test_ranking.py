@@ -8,7 +8,7 @@ from fedexp.scoring.ranking import auprc, auroc
 
 
 def test_two_classes_by_hand():
-    """Of 2 * 2 pairs three are in order. Down the ranking precision is 1 at the first and 2/3 at the second positive."""
+    """Of 2 * 2 pairs three are in order. Precision is 1 at the first positive and 2/3 at the second."""
     positive = np.array([0.8, 0.4, 0.6, 0.2])
     probabilities, targets = np.column_stack([1 - positive, positive]), np.array([1, 1, 0, 0])
     assert auroc(probabilities, targets) == 3 / 4
