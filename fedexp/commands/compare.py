@@ -71,8 +71,9 @@ def act(words: list[str]) -> int:
     b = _side("after", [*arguments.against, *arguments.runs])
     from fedexp.compare import conditions, page, pairing, study
 
-    checks = [conditions.parse(text) for text in arguments.fail_if]
-    contests = pairing.make_contests(_collect_runs(*a), _collect_runs(*b), set(arguments.unequal))
+    a_runs, b_runs = _collect_runs(*a), _collect_runs(*b)
+    checks = [conditions.parse(text, [*a_runs, *b_runs]) for text in arguments.fail_if]
+    contests = pairing.make_contests(a_runs, b_runs, set(arguments.unequal))
     comparison = study.compare_methods(contests, arguments.measures)
     target = arguments.out or OUTPUTS / NAME
     try:

@@ -11,6 +11,7 @@ from fedexp.compare.pairing import Contest
 from fedexp.compare.statistics import PairedStatistics
 from fedexp.compare.study import compare_pairs, why_missing
 from fedexp.core.errors import ConfigError
+from fedexp.report.read.runs import Run
 
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -35,8 +36,8 @@ class Condition:
         return f"{self.quantity}{bound} {self.sign} {self.number:g}"
 
 
-def parse(text: str) -> Condition:
-    """Reads one condition.
+def parse(text: str, runs: Sequence[Run] = ()) -> Condition:
+    """Reads one condition; `runs` may have metrics of a user.
 
     Raises:
         ConfigError: it is not a condition, or its quantity does not exist.
@@ -48,7 +49,7 @@ def parse(text: str) -> Condition:
             f'e.g. "test_accuracy < -0.01", got {text!r}; quantities: {quantities.ALLOWED}'
         )
     name, bound, sign, number = match.groups()
-    return Condition(quantities.parse(name, "").name, (bound or ".difference")[1:], sign, float(number))
+    return Condition(quantities.parse(name, "", runs).name, (bound or ".difference")[1:], sign, float(number))
 
 
 def failures(conditions: Sequence[Condition], contests: Sequence[Contest]) -> list[str]:
@@ -60,7 +61,7 @@ def failures(conditions: Sequence[Condition], contests: Sequence[Contest]) -> li
 def _failure(condition: Condition, contest: Contest) -> str:
     sides = f"{contest.a} (A) - {contest.b} (B)"
     clock = quantities.clock_of(contest.runs)
-    quantity = quantities.parse(condition.quantity, clock or "")
+    quantity = quantities.parse(condition.quantity, clock or "", contest.runs)
     lacking = why_missing(quantity, [contest], clock)
     if lacking:
         return f"{condition} cannot be judged for {sides}: {lacking}"

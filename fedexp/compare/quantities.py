@@ -5,10 +5,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fedexp.core.errors import ConfigError, did_you_mean
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, area_under, best, final, rounds_to, time_to
+from fedexp.maths.curve_metrics import (
+    HIGHER_IS_BETTER,
+    area_under,
+    best,
+    final,
+    higher_is_better,
+    is_metric_name,
+    rounds_to,
+    time_to,
+)
 from fedexp.report.read.runs import Run, shared_metric
 
-METRIC_NAMES = ("loss_auc", *(name for metric in HIGHER_IS_BETTER for name in (f"test_{metric}", f"{metric}_auc")))
 THRESHOLD_NAMES = ("roa", "toa")
 ALLOWED = (
     "test_accuracy, accuracy_auc (or of another metric, e.g. test_rmse), loss_auc, roa@X, toa@X (X: a value of the "
@@ -30,17 +38,25 @@ class Quantity:
         return "more" if self.higher_is_better else "fewer" if self.may_be_missing else "less"
 
 
-def parse(text: str, clock: str) -> Quantity:
-    """The quantity with this name; `clock` is the column of seconds that ToA uses.
+def metric_names(runs: Sequence[Run]) -> list[str]:
+    """The quantities that are the end of a metric's course or an area: of built-in metrics, and those of the runs."""
+    columns = [str(name) for run in runs for name in run.metrics if str(name).startswith("test_")]
+    metrics = [*HIGHER_IS_BETTER, *filter(is_metric_name, (name.removeprefix("test_") for name in columns))]
+    return ["loss_auc", *dict.fromkeys(name for metric in metrics for name in (f"test_{metric}", f"{metric}_auc"))]
+
+
+def parse(text: str, clock: str, runs: Sequence[Run] = ()) -> Quantity:
+    """The quantity with this name; `clock` is the column of seconds that ToA uses, `runs` may have metrics of a user.
 
     Raises:
         ConfigError: there is no such quantity.
     """
     name, at, threshold = text.strip().partition("@")
-    if not at and name in METRIC_NAMES:
+    names = metric_names(runs)
+    if not at and name in names:
         return metric_quantity(name)
     if name not in THRESHOLD_NAMES or not re.fullmatch(r"-?(\d+\.?\d*|\.\d+)", threshold):
-        guess = f"{did_you_mean(name, METRIC_NAMES)} " if not at and name not in THRESHOLD_NAMES else ""
+        guess = f"{did_you_mean(name, names)} " if not at and name not in THRESHOLD_NAMES else ""
         raise ConfigError(f"a quantity must be one of {ALLOWED}, got {text.strip() or 'none'}; {guess}see --help")
     return threshold_quantity(name, float(threshold), clock)
 
@@ -49,10 +65,10 @@ def threshold_quantity(name: str, threshold: float, clock: str) -> Quantity:
     """RoA or ToA at a threshold of each run's main metric."""
 
     def rounds(run: Run) -> float | None:
-        return rounds_to(run.column(f"test_{run.metric}"), threshold, run.rounds, HIGHER_IS_BETTER[run.metric])
+        return rounds_to(run.column(f"test_{run.metric}"), threshold, run.rounds, higher_is_better(run.metric))
 
     def seconds(run: Run) -> float | None:
-        values, higher = run.column(f"test_{run.metric}"), HIGHER_IS_BETTER[run.metric]
+        values, higher = run.column(f"test_{run.metric}"), higher_is_better(run.metric)
         return time_to(values, run.column(clock), threshold, higher)
 
     return Quantity(
@@ -69,8 +85,8 @@ def default_quantities(runs: Sequence[Run], clock: str | None) -> list[Quantity]
     metric = shared_metric(runs)
     chosen = [metric_quantity(name) for name in (f"test_{metric}", f"{metric}_auc", "loss_auc")]
     listed = {x for run in runs for x in run.thresholds("roa")}
-    ends = [best(run.column(f"test_{metric}"), HIGHER_IS_BETTER[metric]) for run in runs]
-    sign = 1 if HIGHER_IS_BETTER[metric] else -1
+    ends = [best(run.column(f"test_{metric}"), higher_is_better(metric)) for run in runs]
+    sign = 1 if higher_is_better(metric) else -1
     reached = {x: sum(end is not None and sign * end >= sign * x for end in ends) for x in listed}
     often = sorted((x for x, count in reached.items() if count * 2 >= len(runs)), key=lambda x: sign * x)
     if often:
@@ -89,6 +105,6 @@ def metric_quantity(name: str) -> Quantity:
     """The end of a metric's course, or the area under it or the loss."""
     if name == "loss_auc":
         return Quantity(name, higher_is_better=False, of=lambda run: area_under(run.column("test_loss")))
-    metric = name.removeprefix("test_").removesuffix("_auc")
-    end = final if name.startswith("test_") else area_under
-    return Quantity(name, higher_is_better=HIGHER_IS_BETTER[metric], of=lambda run: end(run.column(f"test_{metric}")))
+    is_end = name.startswith("test_")
+    metric, end = (name.removeprefix("test_"), final) if is_end else (name.removesuffix("_auc"), area_under)
+    return Quantity(name, higher_is_better=higher_is_better(metric), of=lambda run: end(run.column(f"test_{metric}")))

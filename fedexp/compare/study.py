@@ -45,7 +45,7 @@ def compare_methods(contests: Sequence[Contest], names: Sequence[str]) -> Compar
     """
     runs = [run for contest in contests for run in contest.runs]
     clock = quantities.clock_of(runs)
-    chosen = [quantities.parse(name, clock or "") for name in names] or quantities.default_quantities(runs, clock)
+    chosen = [quantities.parse(name, clock or "", runs) for name in names] or quantities.default_quantities(runs, clock)
     available, notes = [], _clock_notes(runs, clock, chosen)
     for quantity in chosen:
         reason = why_missing(quantity, contests, clock)

@@ -138,6 +138,26 @@ KEYS: Mapping[str, str] = {
 }
 
 
+METRICS: Mapping[str, str] = {
+    "f1": "macro_f1",
+    "f1score": "macro_f1",
+    "f1macro": "macro_f1",
+    "auc": "auroc",
+    "rocauc": "auroc",
+    "prauc": "auprc",
+    "averageprecision": "auprc",
+    "recall": "sensitivity, or class_recall for each class",
+    "tpr": "sensitivity",
+    "tnr": "specificity",
+    "ppv": "precision",
+    "brierscore": "brier",
+    "calibrationerror": "ece",
+    "confusion": "confusion_matrix",
+    "mse": "rmse",
+    "acc": "accuracy",
+}
+
+
 def option_synonym(group: str, name: str) -> str | None:
     """The words that choose what others call by an option's `name`; None for a word that nobody uses."""
     return OPTIONS.get(group, {}).get(_normalize(name))
@@ -146,6 +166,11 @@ def option_synonym(group: str, name: str) -> str | None:
 def key_synonym(key: str) -> str | None:
     """The words that set what others call by this key; None for a word that nobody uses."""
     return KEYS.get(_normalize(key))
+
+
+def metric_synonym(word: str) -> str | None:
+    """What to write for a metric that is unknown here; None if nobody knows the word."""
+    return METRICS.get(_normalize(word))
 
 
 def _normalize(word: str) -> str:

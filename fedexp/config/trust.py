@@ -133,15 +133,16 @@ def foreign_targets(node: Any) -> Iterator[str]:
 
 
 def factories(node: Any) -> Iterator[str]:
-    """Every function that a nested config names as `factory: module:name`.
+    """Every function that a nested config names as `factory: module:name`, or in a list of `metrics`.
 
     It is called, and may do anything, even if it is fedexp's or a trusted library's. So each is known by its own name,
     not by its package.
     """
     for inner in _nodes(node):
-        factory = inner.get("factory")
-        if isinstance(factory, str) and FACTORY.fullmatch(factory):
-            yield factory
+        metrics = inner.get("metrics")
+        for name in (inner.get("factory"), *(metrics if isinstance(metrics, list | tuple) else ())):
+            if isinstance(name, str) and FACTORY.fullmatch(name):
+                yield name
 
 
 def _nodes(node: Any) -> Iterator[Mapping]:

@@ -8,18 +8,35 @@ from collections.abc import Iterable
 
 import numpy as np
 
+RATES = ("sensitivity", "specificity", "precision", "auroc", "auprc")
+SHARES = ("accuracy", "top5", "macro_f1", "balanced_accuracy", *RATES)  # those from 0 to 1, the higher the better
 HIGHER_IS_BETTER = {
-    **dict.fromkeys(("accuracy", "top5", "macro_f1", "balanced_accuracy", "r2"), True),
-    **dict.fromkeys(("perplexity", "mae", "rmse"), False),
-}  # the metrics that are one number
-SHARES = ("accuracy", "top5", "macro_f1", "balanced_accuracy")  # those from 0 to 1
+    **dict.fromkeys((*SHARES, "r2"), True),
+    **dict.fromkeys(("perplexity", "mae", "rmse", "brier", "ece"), False),
+}  # the built-in metrics that are one number
+MULTI_VALUED = ("class_recall", "confusion_matrix")  # those that are more than one number
 DEFAULT_THRESHOLDS = (0.3, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99)  # of a share, where none are asked for
+
+
+def metric_name(entry: str) -> str:
+    """The name in tables of an entry of `evaluation.metrics`: its own, or that of the function of `module:function`."""
+    return entry.rpartition(":")[2]
+
+
+def is_metric_name(name: str) -> bool:
+    """Whether a metric that is one number may have this name in a table: a built-in one, or a function of the user."""
+    return name.isidentifier() and name not in ("loss", *MULTI_VALUED)
+
+
+def higher_is_better(name: str) -> bool:
+    """Whether more of a metric is better, as it is of every function of the user; of the loss less is."""
+    return HIGHER_IS_BETTER.get(name, name != "loss")
 
 
 def main_metric(columns: Iterable[str], kind: str = "test") -> str:
     """The main metric of a run with such columns, which is the first of them on `kind` data; accuracy if none is."""
     names = (str(column).removeprefix(f"{kind}_") for column in columns if str(column).startswith(f"{kind}_"))
-    return next((name for name in names if name in HIGHER_IS_BETTER), "accuracy")
+    return next((name for name in names if is_metric_name(name)), "accuracy")
 
 
 def thresholds(requested: Iterable[float] | None, metric: str) -> tuple[float, ...]:

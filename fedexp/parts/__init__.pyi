@@ -45,6 +45,7 @@ from fedexp.data.tokens import tokenize as tokenize
 from fedexp.data.tokens import vocabulary as vocabulary
 from fedexp.maths.curve_metrics import HIGHER_IS_BETTER as HIGHER_IS_BETTER
 from fedexp.maths.curve_metrics import SHARES as SHARES
+from fedexp.maths.curve_metrics import higher_is_better as higher_is_better
 from fedexp.maths.curve_metrics import main_metric as main_metric
 from fedexp.maths.optimizer_steps import adam_step as adam_step
 from fedexp.maths.optimizer_steps import descend as descend

@@ -11,13 +11,15 @@ import torch
 from fedexp.core.values import State, Uploads
 from fedexp.files.run_tables import read_lines
 from fedexp.parts.tracker.courier import TrackerClient
-from fedexp.report.topics import clusters, curves, federation, run_summary
+from fedexp.report.topics import clusters, curves, federation
 from fedexp.run import banner, digests, summary
 from fedexp.run.environment import device_name, surroundings
+from fedexp.run.metric_notes import UndefinedMetrics, describe_constant_answer
 from fedexp.run.progress import Progress
 from fedexp.run.state import checkpoint
+from fedexp.run.summary_table import summary_table
 from fedexp.run.tables import GrowingCsv, first_columns, round_rows, write_table
-from fedexp.simulation.measures import client_accuracy
+from fedexp.simulation.measures import client_accuracy, confusion_matrix
 from fedexp.simulation.round import Row
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
@@ -38,6 +40,7 @@ class Logbook:
         self.state, self.saved_round = state, state.round
         self.saved_at = time.perf_counter()
         self.tracker_client = TrackerClient()
+        self.undefined = UndefinedMetrics(exp.metric_entries)
 
     def __enter__(self) -> "Logbook":
         name = self.folder / "federation.csv"
@@ -82,6 +85,8 @@ class Logbook:
         self.digest_line = digests.next_line(self.digest_line, state, lines)
         self.tables[digests.NAME].append([self.digest_line], digests.COLUMNS)
         self.progress.round(row)
+        for text in self.undefined.describe(row):
+            self.progress.say(text)
         self.tracker_client.listen()
         self.state = state
         if self._archives_round() or time.perf_counter() - self.saved_at >= self.exp.checkpoint_s:
@@ -104,15 +109,25 @@ class Logbook:
             federation.draw(self.folder / "federation.png", self.world.class_counts, self.world.label_names)
             curves.draw(self.folder / "curves.png", table)
             self._draw_client_images()
-        if lines := client_accuracy.accuracy_rows(self.exp, self.world, self.state):
-            write_table(self.folder / "client_accuracy.csv", lines, tuple(lines[0]))
-        if self.exp.pictures and (lines or self.exp.clustering.has_clusters):
+        at_clients = self._write_last_tables()
+        if self.exp.pictures and (at_clients or self.exp.clustering.has_clusters):
             clusters.draw(self.folder, self.world.partition.clients, self.state.round)
         summary.write(self.folder / "summary.json", facts)  # the last file: with it the run is finished
+        if note := describe_constant_answer(self.world, self.state, table):
+            self.progress.say(note)
         if facts["audit"] is not None:
             self.progress.say(facts["audit"]["statement"])
-        self.progress.say(run_summary.summary_table({**facts, "folder": str(self.folder)}))
+        self.progress.say(summary_table({**facts, "folder": str(self.folder)}))
         return table
+
+    def _write_last_tables(self) -> bool:
+        """Writes the tables of the last models; returns whether one is of models at the clients."""
+        at_clients = client_accuracy.accuracy_rows(self.exp, self.world, self.state)
+        answers = confusion_matrix.rows(self.exp, self.world, self.state)
+        for name, lines in (("client_accuracy.csv", at_clients), (confusion_matrix.NAME, answers)):
+            if lines:
+                write_table(self.folder / name, lines, tuple(lines[0]))
+        return bool(at_clients)
 
     def _draw_client_images(self) -> None:
         """Draws what clients' examples look like, if they are images and the clients' features differ."""

@@ -36,7 +36,7 @@ def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame") 
     """
     distances = label_distances(world.class_counts)
     main, seconds = exp.metrics[0], table["sim_s" if exp.fleet.simulates else "host_s"]
-    values, higher = table[f"test_{main}"], curve_metrics.HIGHER_IS_BETTER[main]
+    values, higher = table[f"test_{main}"], curve_metrics.higher_is_better(main)
     roa, toa = (curve_metrics.thresholds(setting, main) for setting in (exp.evaluation.roa, exp.evaluation.toa))
     return {
         f"final_{main}": curve_metrics.final(values),

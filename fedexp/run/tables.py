@@ -21,7 +21,7 @@ from fedexp.core.values import State, Uploads
 from fedexp.files.atomic import atomic_path
 from fedexp.files.open_folders import refuse_other_file, refuse_other_folder
 from fedexp.files.run_tables import Line, split
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+from fedexp.maths.curve_metrics import MULTI_VALUED
 from fedexp.simulation import context
 from fedexp.simulation.round import Row
 from fedexp.simulation.setup.experiment import Experiment
@@ -51,7 +51,7 @@ TABLES = {"metrics.csv": METRICS, "clients.csv": CLIENTS, "clusters.csv": CLUSTE
 
 def metrics_columns(exp: Experiment) -> tuple[str, ...]:
     """The first columns of metrics.csv: `METRICS`, and each metric behind the loss of the same data."""
-    measured = [name for name in exp.metrics if name in HIGHER_IS_BETTER]
+    measured = [name for name in exp.metrics if name not in MULTI_VALUED]
     columns_after = {f"{kind}_loss": [f"{kind}_{name}" for name in measured] for kind in ("test", "validation")}
     return tuple(column for name in METRICS for column in (name, *columns_after.get(name, ())))
 

@@ -1,15 +1,17 @@
 """The section `evaluation` of the config: what is measured, and how often."""
 
+from dataclasses import field
 from typing import Annotated, Literal
 
-from fedexp.core.errors import ConfigError
+from fedexp.config.synonyms import metric_synonym
+from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.core.importing import FACTORY
 from fedexp.core.part import Part, Range
-from fedexp.maths.curve_metrics import SHARES
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, MULTI_VALUED, SHARES, metric_name
 from fedexp.maths.unseen import unseen_count
 
-MetricName = Literal[
-    "accuracy", "top5", "macro_f1", "balanced_accuracy", "class_recall", "perplexity", "mae", "rmse", "r2"
-]
+BUILT_IN = (*HIGHER_IS_BETTER, *MULTI_VALUED)
+TAKEN = ("loss", "worst_decile", "best_decile", "std", "jain")  # names of other columns
 
 
 class Evaluation(Part):
@@ -18,7 +20,9 @@ class Evaluation(Part):
     every: Annotated[int, Range(1)] = 1
     test: bool = True
     validation: bool = False
-    metrics: tuple[MetricName, ...] | None = None
+    metrics: tuple[str, ...] | None = field(
+        default=None, metadata={"hint": "write for example evaluation.metrics=[accuracy,auroc]"}
+    )
     validation_fraction: Annotated[float, Range(0, 1, low_open=True, high_open=True)] = 0.1
     roa: tuple[Annotated[float, Range()], ...] | None = None
     toa: tuple[Annotated[float, Range()], ...] | None = None
@@ -62,10 +66,38 @@ class Evaluation(Part):
                 "Evaluation.unseen_fraction compares clients that never train with the others, which must hold out "
                 "examples for it, got evaluation.personal_fraction=0; set evaluation.personal_fraction=0.2"
             )
-        if self.metrics is not None and (
-            len(set(self.metrics)) < len(self.metrics) or not self.metrics or self.metrics[0] == "class_recall"
-        ):
+        if self.metrics is not None:
+            refuse_names(self.metrics)
+
+
+def refuse_names(entries: tuple[str, ...]) -> None:
+    """Raises ConfigError where entries of `evaluation.metrics` are neither built-in metrics nor `module:function`."""
+    names = [metric_name(entry) for entry in entries]
+    if len(set(names)) < len(names) or not names or entries[0] in MULTI_VALUED:
+        raise ConfigError(
+            "Evaluation.metrics must be different ones, the first of them (the main one) a single number, got "
+            f"[{', '.join(entries)}]; write null for what suits the loss"
+        )
+    for entry, name in zip(entries, names, strict=True):
+        if entry in BUILT_IN:
+            continue
+        if not FACTORY.fullmatch(entry):
+            hint = metric_synonym(entry) or _as_function(entry)
+            cure = f"write {hint}" if hint else did_you_mean(entry, BUILT_IN)
             raise ConfigError(
-                "Evaluation.metrics must be different ones, the first of them (the main one) a single number, got "
-                f"[{', '.join(self.metrics)}]; write null for what suits the loss"
+                f"Evaluation.metrics must be built-in metrics, or functions of yours as module:function, got {entry}; "
+                f"{cure}"
             )
+        if name in (*BUILT_IN, *TAKEN):
+            raise ConfigError(
+                f"Evaluation.metrics must be functions with names of their own, but {entry} would make columns of the "
+                f"name {name}, which others have; rename it"
+            )
+
+
+def _as_function(entry: str) -> str | None:
+    """What to write for `FOLDER/FILE.py:function` or `module.function`; None for what is neither."""
+    file, _, function = entry.partition(".py:")
+    module = file.strip("./").replace("/", ".")
+    hint = f"{module}:{function}" if function else ":".join(entry.rsplit(".", 1))
+    return hint if FACTORY.fullmatch(hint) else None

@@ -1,9 +1,10 @@
-"""The metrics of `evaluation.metrics`: sums over examples, and the exact values that follow from them.
+"""The metrics of `evaluation.metrics`, exact over all examples.
 
-Any worker computes sums of its own chunk of the examples; they add up to those of all of them. Definitions and corner
-cases are scikit-learn's: macro-F1 is over the classes that are there or were named, balanced accuracy over those that
-are there, RMSE and R2 are means over the K targets, and R2 of a target that never varies is 1 or 0.
-Legend: B batch, K classes (or labels, or numbers to predict), n sums.
+Most are sums over examples and the values that follow from them: any worker computes sums of its own chunk of the
+examples; they add up to those of all of them. A few, and a user's own, need the probabilities of all examples together;
+only for them are the outputs kept. Definitions and corner cases are scikit-learn's: RMSE and R2 are means over the K
+targets, and R2 of a target that never varies is 1 or 0.
+Legend: B batch, S examples, K classes (or labels, or numbers to predict), n sums.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +16,20 @@ import torch
 from torch.nn import functional as F
 
 from fedexp.core.errors import ConfigError
+from fedexp.maths.curve_metrics import metric_name
 from fedexp.parts.dataset.contract import IGNORED, TARGET_NAMES, Facts, Targets
+from fedexp.scoring.calibration import BINS, brier_sums, calibration_error, calibration_sums
+from fedexp.scoring.own_metric import OwnMetric
+from fedexp.scoring.per_class import (
+    balanced_accuracy,
+    macro_f1,
+    per_class_counts,
+    precision,
+    recalls,
+    sensitivity,
+    specificity,
+)
+from fedexp.scoring.ranking import auprc, auroc, import_scores
 
 Sums = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -39,18 +53,6 @@ def top5_counts(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     return correct_counts(outputs, targets, 5)
 
 
-def per_class_counts(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """True positives, targets and predictions of each class, `[3 K]`."""
-    if targets.is_floating_point():
-        predicted, present = outputs > 0, targets > 0.5
-        return torch.cat([(predicted & present).sum(dim=0), present.sum(dim=0), predicted.sum(dim=0)]).double()
-    predicted, counts = outputs.argmax(dim=1), targets.new_zeros((3, outputs.shape[1]), dtype=torch.double)
-    counts[0].scatter_add_(0, targets, (predicted == targets).double())  # unlike bincount, no wait for a GPU
-    for count, classes in zip(counts[1:], (targets, predicted), strict=True):
-        count.scatter_add_(0, classes, torch.ones_like(classes, dtype=torch.double))
-    return counts.flatten()
-
-
 def nll_sums(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """The summed negative log-likelihood of the tokens that count, and their number, `[2]`, of `outputs [B, L, K]`."""
     flat = targets.flatten()
@@ -68,27 +70,6 @@ def error_sums(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 def ratio(sums: np.ndarray) -> float:
     """The ratio of the first to the second of `sums [n]` with n = 2; NaN where the second is 0."""
     return float(sums[0] / sums[1]) if sums[1] else float("nan")
-
-
-def macro_f1(sums: np.ndarray) -> float:
-    """Mean over classes of 2 TP / (targets + predictions), given `per_class_counts` `[3 K]`."""
-    correct, present, predicted = sums.reshape(3, -1)
-    occurring = present + predicted > 0
-    return (
-        float((2 * correct[occurring] / (present + predicted)[occurring]).mean()) if occurring.any() else float("nan")
-    )
-
-
-def recalls(sums: np.ndarray) -> np.ndarray:
-    """The recall `[K]` of each class, given `per_class_counts`; NaN for a class without targets."""
-    correct, present, _ = sums.reshape(3, -1)
-    return np.divide(correct, present, out=np.full(len(present), np.nan), where=present > 0)
-
-
-def balanced_accuracy(sums: np.ndarray) -> float:
-    """The mean recall of the classes that have targets, given `per_class_counts` `[3 K]`."""
-    recall = recalls(sums)
-    return float(recall[~np.isnan(recall)].mean()) if not np.isnan(recall).all() else float("nan")
 
 
 def perplexity(sums: np.ndarray) -> float:
@@ -122,20 +103,33 @@ def r2(sums: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: its sums, the value computed from them (None: one for each class), and the targets that it suits."""
+    """A metric: its sums, the value computed from them, and the targets that it suits.
 
-    sums: Sums
-    value: Callable[[np.ndarray], float] | None
+    Without sums the value is computed from all probabilities `[S, K]` and targets. Without a value there is no single
+    number: a class has one each, or a table is made at the end of the run.
+    """
+
+    sums: Sums | None
+    value: Callable[..., float] | None
     takes: tuple[Targets, ...]
 
 
+CLASS: tuple[Targets, ...] = ("class",)
 CLASSES: tuple[Targets, ...] = ("class", "labels")
 METRICS: Mapping[str, Metric] = {
     "accuracy": Metric(correct_counts, ratio, ("class", "tokens", "labels")),
     "top5": Metric(top5_counts, ratio, ("class", "tokens")),
     "macro_f1": Metric(per_class_counts, macro_f1, CLASSES),
-    "balanced_accuracy": Metric(per_class_counts, balanced_accuracy, ("class",)),
+    "balanced_accuracy": Metric(per_class_counts, balanced_accuracy, CLASS),
     "class_recall": Metric(per_class_counts, None, CLASSES),
+    "sensitivity": Metric(per_class_counts, sensitivity, CLASS),
+    "specificity": Metric(per_class_counts, specificity, CLASS),
+    "precision": Metric(per_class_counts, precision, CLASS),
+    "auroc": Metric(None, auroc, CLASSES),
+    "auprc": Metric(None, auprc, CLASSES),
+    "brier": Metric(brier_sums, ratio, CLASS),
+    "ece": Metric(calibration_sums, calibration_error, CLASS),
+    "confusion_matrix": Metric(None, None, CLASS),
     "perplexity": Metric(nll_sums, perplexity, ("tokens",)),
     "mae": Metric(error_sums, mae, ("numbers",)),
     "rmse": Metric(error_sums, rmse, ("numbers",)),
@@ -143,28 +137,46 @@ METRICS: Mapping[str, Metric] = {
 }
 
 
-def refuse(names: tuple[str, ...], facts: Facts) -> None:
-    """Raises ConfigError if a metric does not suit the dataset's targets."""
-    for name in names:
-        if facts.targets not in METRICS[name].takes:
+def find_metric(entry: str) -> Metric:
+    """The metric of an entry of `evaluation.metrics`: a built-in one, or the user's `module:function`."""
+    return METRICS.get(entry) or Metric(None, OwnMetric(entry), CLASSES)
+
+
+def refuse(entries: tuple[str, ...], facts: Facts) -> None:
+    """Raises ConfigError if a metric does not suit the dataset's targets, or is a function that cannot be imported."""
+    for entry in entries:
+        if facts.targets not in find_metric(entry).takes:
             fitting = [candidate for candidate, metric in METRICS.items() if facts.targets in metric.takes]
             raise ConfigError(
-                f"evaluation.metrics must suit targets that are {TARGET_NAMES[facts.targets]}, got {name}; use some of "
-                f"{', '.join(fitting)}"
+                f"evaluation.metrics must suit targets that are {TARGET_NAMES[facts.targets]}, got {entry}; use some "
+                f"of {', '.join(fitting)}"
             )
+        if entry not in METRICS:
+            OwnMetric(entry).function()
+        if entry in ("auroc", "auprc"):
+            import_scores()
+
+
+def probabilities(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """The probabilities `[B, K]`, float64, of logits `outputs [B, K]` of classes or, by their targets, of labels."""
+    return outputs.double().sigmoid() if targets.is_floating_point() else outputs.double().softmax(dim=1)
 
 
 @dataclass(frozen=True)
 class MetricSet:
-    """The metrics of a run, the main one first, and the names of the K classes."""
+    """The metrics of a run as `evaluation.metrics` names them, the main one first, and the names of the K classes."""
 
-    names: tuple[str, ...]
+    entries: tuple[str, ...]
     class_names: tuple[str, ...]
 
     @property
     def main(self) -> str:
         """The metric that stop rules, tables and pictures are about."""
-        return self.names[0]
+        return metric_name(self.entries[0])
+
+    @cached_property
+    def _metrics(self) -> dict[str, Metric]:
+        return {metric_name(entry): find_metric(entry) for entry in self.entries}
 
     @cached_property
     def _slices(self) -> dict[Sums, slice]:
@@ -174,10 +186,13 @@ class MetricSet:
             correct_counts: 2,
             top5_counts: 2,
             nll_sums: 2,
+            brier_sums: 2,
+            calibration_sums: 3 * BINS,
             per_class_counts: 3 * classes,
             error_sums: 4 * classes + 1,
         }
-        for kind in dict.fromkeys(METRICS[name].sums for name in self.names):
+        kinds = (metric.sums for metric in self._metrics.values() if metric.sums is not None)
+        for kind in dict.fromkeys(kinds):
             slices[kind] = slice(start, start + widths[kind])
             start += widths[kind]
         return slices
@@ -190,31 +205,42 @@ class MetricSet:
     @property
     def width(self) -> int:
         """The number n of sums."""
-        return max(part.stop for part in self._slices.values())
+        return max((part.stop for part in self._slices.values()), default=0)
+
+    @cached_property
+    def kept_outputs(self) -> int:
+        """How many probabilities of an example are kept: K if a metric needs them all together, else 0."""
+        needed = any(metric.sums is None and metric.value is not None for metric in self._metrics.values())
+        return len(self.class_names) if needed else 0
 
     def sums(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """The sums `[n]`, float64, of `outputs [B, *facts.outputs]` and `targets [B, ...]`."""
-        return torch.cat([kind(outputs, targets) for kind in self._slices])
+        """The sums `[n]`, float64, of `outputs [B, *facts.outputs]` and `targets [B, ...]`.
 
-    def values(self, sums: np.ndarray) -> dict[str, float]:
-        """Every metric by its name, from the `sums [n]` of all examples; recalls as `recall.CLASS`."""
+        Behind them come the probabilities of one example after another, where they are kept.
+        """
+        parts = [kind(outputs, targets) for kind in self._slices]
+        parts += [probabilities(outputs, targets).flatten()] if self.kept_outputs else []
+        return torch.cat(parts)
+
+    def values(
+        self, sums: np.ndarray, probabilities: np.ndarray | None = None, targets: np.ndarray | None = None
+    ) -> dict[str, float]:
+        """Every metric by its name, from the `sums [n]` of all examples; recalls as `recall.CLASS`.
+
+        `probabilities [S, K]` and `targets [S, ...]` are asked for where they are kept. NaN: undefined.
+        """
         results: dict[str, float] = {}
-        for name in self.names:
-            metric, part = METRICS[name], sums[self._slices[METRICS[name].sums]]
-            if metric.value is None:
-                results |= {
-                    f"recall.{class_name}": float(recall)
-                    for class_name, recall in zip(self.class_names, recalls(part), strict=True)
-                }
+        for name, metric in self._metrics.items():
+            if metric.sums is None:
+                results |= {} if metric.value is None else {name: metric.value(probabilities, targets)}
+            elif metric.value is None:
+                by_class = zip(self.class_names, recalls(sums[self._slices[metric.sums]]), strict=True)
+                results |= {f"recall.{class_name}": float(recall) for class_name, recall in by_class}
             else:
-                results[name] = metric.value(part)
+                results[name] = metric.value(sums[self._slices[metric.sums]])
         return results
 
     def blank(self, kind: str) -> dict[str, None]:
         """The empty recall cells of a round that is not evaluated; other columns need none."""
-        recalls = [f"recall.{class_name}" for class_name in self.class_names] if "class_recall" in self.names else []
+        recalls = [f"recall.{name}" for name in self.class_names] if "class_recall" in self.entries else []
         return {f"{kind}_{name}": None for name in recalls}
-
-    def main_value(self, sums: torch.Tensor) -> float:
-        """The main metric, from what a scorer sums up, `[3 + n]`."""
-        return self.values(sums[3:].cpu().numpy())[self.main]

@@ -3,6 +3,7 @@
 Legend: n models, B examples of a batch, S examples, K classes.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -34,17 +35,35 @@ class Scores:
         return {f"{kind}_loss": self.loss, **{f"{kind}_{name}": value for name, value in self.metrics.items()}}
 
 
+def scores_of_chunks(rows: torch.Tensor, targets: torch.Tensor, metric_set: MetricSet) -> Scores:
+    """The scores of examples with these `targets [S, ...]`, of which each chunk has a row `[3 + n + ...]`.
+
+    It holds loss sum, examples, seconds, sums of the metrics, and the probabilities of its examples where they are
+    kept; the row of the last chunk may be longer than its examples need.
+    """
+    width = 3 + metric_set.width
+    loss, count, seconds, *sums = rows[:, :width].sum(dim=0).tolist()
+    if not metric_set.kept_outputs:
+        return Scores(loss / count, metric_set.values(np.array(sums)), seconds)
+    begin = time.perf_counter()
+    probabilities = rows[:, width:].reshape(-1, metric_set.kept_outputs)[: len(targets)]
+    metrics = metric_set.values(np.array(sums), probabilities.cpu().numpy(), targets.cpu().numpy())
+    return Scores(loss / count, metrics, seconds + time.perf_counter() - begin)
+
+
 class DeferredScore:
     """A score whose chunks may still be computed by other workers."""
 
-    def __init__(self, work: Work, finish: Callable[[Work], None], metric_set: MetricSet) -> None:
-        self.work, self.finish, self.metric_set = work, finish, metric_set
+    def __init__(
+        self, work: Work, finish: Callable[[Work], None], targets: torch.Tensor, metric_set: MetricSet
+    ) -> None:
+        """`targets [S, ...]` are those of the examples."""
+        self.work, self.finish, self.targets, self.metric_set = work, finish, targets, metric_set
 
     def result(self) -> Scores:
         """The scores; computes the chunks that no worker has computed yet."""
         self.finish(self.work)
-        loss, count, seconds, *sums = self.work.out.sum(dim=0).tolist()
-        return Scores(loss / count, self.metric_set.values(np.array(sums)), seconds)
+        return scores_of_chunks(self.work.out, self.targets, self.metric_set)
 
 
 class Scorer:
@@ -73,12 +92,13 @@ class Scorer:
             return self.forward(inputs)
 
     def work(self, weights: Weights, examples: Examples, metric_set: MetricSet) -> Work:
-        """The evaluation of one model as jobs, one a chunk: (loss sum, examples, seconds, sums of the metrics)."""
+        """The evaluation of one model as jobs, one a chunk, which give the rows of `scores_of_chunks`."""
         jobs = [
-            (np.array([position]), lambda part=part: self._timed_sums(weights, examples, metric_set, part))
+            (np.array([position]), lambda part=part: self._chunk_row(weights, examples, metric_set, part))
             for position, part in enumerate(self.parts(examples))
         ]
-        out = torch.zeros((len(jobs), 3 + metric_set.width), dtype=torch.float64, device=weights.flat.device)
+        width = self._row_width(metric_set)
+        out = torch.zeros((len(jobs), width), dtype=torch.float64, device=weights.flat.device)
         sizes = [len(examples.y[part]) for part in self.parts(examples)]
         return Work(out, jobs, EVALUATION, np.array(sizes, dtype=float))
 
@@ -109,11 +129,10 @@ class Scorer:
         parts = index.split(self.chunk)
         return float(sum(self.compute_sums(weights, examples, self.metric_set, part)[0] for part in parts) / len(index))
 
-    def sums(self, weights: Weights, examples: Examples, metric_set: MetricSet, index: torch.Tensor) -> torch.Tensor:
-        """Loss sum, examples, seconds and sums of the metrics, `[3 + n]`, at the positions `index [S]`, not empty."""
-        return torch.stack(
-            [self._timed_sums(weights, examples, metric_set, part) for part in index.split(self.chunk)]
-        ).sum(dim=0)
+    def score(self, weights: Weights, examples: Examples, metric_set: MetricSet, index: torch.Tensor) -> Scores:
+        """The scores at the positions `index [S]`, not empty."""
+        rows = [self._chunk_row(weights, examples, metric_set, part) for part in index.split(self.chunk)]
+        return scores_of_chunks(torch.stack(rows), examples.y[index], metric_set)
 
     def _outputs(self, weights: Weights, examples: Examples) -> torch.Tensor:
         parts = [self.logits(weights, examples.inputs(part)) for part in self.parts(examples)]
@@ -125,18 +144,25 @@ class Scorer:
         with torch.inference_mode():
             return self.loss.evaluation_losses(logits, examples.y[index])[:, None].clone()
 
-    def _timed_sums(
+    def _row_width(self, metric_set: MetricSet) -> int:
+        return 3 + metric_set.width + self.chunk * metric_set.kept_outputs
+
+    def _chunk_row(
         self, weights: Weights, examples: Examples, metric_set: MetricSet, index: torch.Tensor | slice
     ) -> torch.Tensor:
         begin = synchronized_time(weights.flat.device)
         sums = self.compute_sums(weights, examples, metric_set, index)
         spent = sums.new_full((1,), synchronized_time(weights.flat.device) - begin)
-        return torch.cat([sums[:2], spent, sums[2:]])
+        row = torch.cat([sums[:2], spent, sums[2:]])
+        return F.pad(row, (0, self._row_width(metric_set) - len(row))) if metric_set.kept_outputs else row
 
     def compute_sums(
         self, weights: Weights, examples: Examples, metric_set: MetricSet, index: torch.Tensor | slice
     ) -> torch.Tensor:
-        """Loss sum, examples and sums of the metrics, `[2 + n]`, at the positions `index [S]`; waits for no device."""
+        """Loss sum, examples and sums of the metrics, `[2 + n]`, at the positions `index [S]`; waits for no device.
+
+        Behind them come the probabilities of the examples, where they are kept.
+        """
         labels = examples.y[index]
         logits = self.logits(weights, examples.inputs(index))
         with torch.inference_mode():

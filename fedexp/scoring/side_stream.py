@@ -5,14 +5,13 @@ The host asks for them and goes on. The GPU copies the sums to it, and the host 
 
 from collections.abc import Callable
 
-import numpy as np
 import torch
 from torch import nn
 
 from fedexp.core.values import Weights
 from fedexp.process.device_clock import Timestamp
 from fedexp.scoring.metrics import MetricSet
-from fedexp.scoring.scorer import Scorer, Scores
+from fedexp.scoring.scorer import Scorer, Scores, scores_of_chunks
 from fedexp.training.client.examples import Examples
 
 
@@ -23,17 +22,17 @@ class PendingScore:
     """
 
     def __init__(
-        self, weights: Weights, sums: torch.Tensor, begin: Timestamp, end: Timestamp, metric_set: MetricSet
+        self, weights: Weights, row: torch.Tensor, begin: Timestamp, end: Timestamp, scored: tuple[Examples, MetricSet]
     ) -> None:
-        """`sums [2 + n]` are on the host once the GPU has come to `end`."""
-        self.weights, self.sums, self.metric_set = weights, sums, metric_set
-        self.begin, self.end = begin, end
+        """`row [2 + n + ...]` is on the host once the GPU has come to `end`: sums, and the outputs that are kept."""
+        self.weights, self.row, self.begin, self.end = weights, row, begin, end
+        self.examples, self.metric_set = scored
 
     def result(self) -> Scores:
         """The scores; waits until they are there."""
         seconds = self.begin.seconds_until(self.end)
-        loss, count, *sums = self.sums.tolist()
-        return Scores(loss / count, self.metric_set.values(np.array(sums)), seconds)
+        row = torch.cat([self.row[:2], self.row.new_full((1,), seconds), self.row[2:]])
+        return scores_of_chunks(row[None], self.examples.y, self.metric_set)
 
 
 class SideStreamScorer:
@@ -57,6 +56,9 @@ class SideStreamScorer:
             chunks = [
                 self.scorer.compute_sums(weights, examples, metric_set, part) for part in self.scorer.parts(examples)
             ]
-            sums = torch.stack(chunks).sum(dim=0).to("cpu", non_blocking=True)
+            width = 2 + metric_set.width
+            sums = torch.stack([chunk[:width] for chunk in chunks]).sum(dim=0)
+            outputs = [chunk[width:] for chunk in chunks] if metric_set.kept_outputs else []
+            row = (torch.cat([sums, *outputs]) if outputs else sums).to("cpu", non_blocking=True)
             end = Timestamp(device)
-        return PendingScore(weights, sums, begin, end, metric_set)
+        return PendingScore(weights, row, begin, end, (examples, metric_set))

@@ -22,7 +22,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.open_folders import open_folder
 from fedexp.files.untrusted_yaml import read_yaml
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+from fedexp.maths.curve_metrics import is_metric_name
 from fedexp.process import logs
 from fedexp.process.exits import resumable
 from fedexp.run import addresses, change_tracker
@@ -110,7 +110,7 @@ def load(folder: Path, trust: Trust) -> Search:
     if not trust.composed:
         saved_overrides.refuse_hydra(content["words"], path)
     options_folder = trust.options(Path(content["config_dir"]) if content["config_dir"] else None, folder)
-    if content["metric"] not in HIGHER_IS_BETTER:
+    if not is_metric_name(content["metric"]):
         raise ConfigError(
             f"{display_path(path)}: metric must be what a search is judged by, got {content['metric']!r}; is it "
             "damaged?"

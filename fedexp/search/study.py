@@ -15,7 +15,7 @@ from typing import Any
 from fedexp.core.errors import ConfigError
 from fedexp.files.locks import file_lock
 from fedexp.files.open_folders import make_folder
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.run import folders
 from fedexp.sweep.launchers.contract import import_optional
 
@@ -46,7 +46,7 @@ class MethodTrials:
         self.study = self.optuna.create_study(
             study_name=self.name,
             storage=self.optuna.storages.JournalStorage(backend),
-            direction="maximize" if HIGHER_IS_BETTER[budget.metric] else "minimize",
+            direction="maximize" if higher_is_better(budget.metric) else "minimize",
             load_if_exists=True,
             sampler=self._sampler(0),
         )

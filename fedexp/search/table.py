@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.files.atomic import display_path, write_atomically
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.process.terminal import width
 from fedexp.report.draw.markdown import Grid
 from fedexp.search.space import Space
@@ -35,7 +35,7 @@ def write_results(folder: Path, space: Space, studies: list[MethodTrials], flags
 
 def best(study: MethodTrials) -> Any:
     """The complete trial with the best main metric, the earliest at ties; None if there is none."""
-    sign = 1 if HIGHER_IS_BETTER[study.budget.metric] else -1
+    sign = 1 if higher_is_better(study.budget.metric) else -1
     complete = [trial for trial in study.trials() if trial.state.name == "COMPLETE"]
     return max(complete, key=lambda trial: (sign * trial.value, -trial.number), default=None)
 

@@ -138,7 +138,7 @@ def assemble_world(  # noqa: PLR0913
     pool: WorkerPool,
 ) -> World:
     """Chooses the trainer, makes the scorers, and puts the world together."""
-    metric_set = MetricSet(exp.metrics, poisoned_split.data.class_names)
+    metric_set = MetricSet(exp.metric_entries, poisoned_split.data.class_names)
     layout, device = ready.first.layout, exp.engine.resolve_device()
     data, split = poisoned_split.data, poisoned_split.split
     clients_recipe = Recipe(exp.loss, exp.local, exp.privacy, len(data.class_names))

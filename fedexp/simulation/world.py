@@ -112,7 +112,7 @@ class World(PreparedRun):
             return self.side_stream_scorer.begin(weights, examples, metric_set)
         work = self.scorer.work(weights, examples, metric_set)
         self.pool.defer(work)
-        return DeferredScore(work, self.pool.finish, metric_set)
+        return DeferredScore(work, self.pool.finish, examples.y, metric_set)
 
     def score(self, weights: Weights, examples: Examples) -> Scores:
         """Scores of a model, now."""

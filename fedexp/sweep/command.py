@@ -19,6 +19,7 @@ from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.open_folders import open_folder
 from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.files.url_credentials import without_passwords
+from fedexp.maths.curve_metrics import metric_name
 from fedexp.process.exits import FAILURE, CommandExit, resumable
 from fedexp.process.torchrun import under_torchrun
 from fedexp.run import folders
@@ -138,7 +139,7 @@ def _conclude(folder: Path, evaluation: DictConfig) -> None:
     """Ranks the points of a sweep that has ended, and draws accuracy against privacy."""
     from fedexp.report.topics import privacy, sweep_table
 
-    metric = evaluation.metrics[0] if evaluation.metrics else "loss"
+    metric = metric_name(evaluation.metrics[0]) if evaluation.metrics else "loss"
     sys.stdout.write(sweep_table.conclude(folder, evaluation.rank_on, metric))
     sys.stdout.write(f"sweep  {display_path(folder / 'sweep.csv')}\n")
     sys.stdout.write("".join(f"figure  {display_path(path)}\n" for path in privacy.conclude(folder)))

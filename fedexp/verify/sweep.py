@@ -19,6 +19,7 @@ from fedexp.files import run_tables
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted import read_regular
 from fedexp.files.untrusted_yaml import read_yaml
+from fedexp.maths.curve_metrics import metric_name
 from fedexp.report.read import methods, runs
 from fedexp.report.topics import sweep_table
 from fedexp.sweep.points import SWEEPERS
@@ -102,7 +103,7 @@ def _table_complaints(folder: Path, points: list[Path], trust: Trust) -> Iterato
     path, evaluation = folder / TABLE, read_config(points[0], trust)["evaluation"]
     metrics = evaluation.get("metrics")
     table = sweep_table.ranking(
-        sweep_table.read_points(folder), evaluation["rank_on"], metrics[0] if metrics else "loss"
+        sweep_table.read_points(folder), evaluation["rank_on"], metric_name(metrics[0]) if metrics else "loss"
     )
     recomputed_rows = _cells(table.to_csv(index=False))
     if not path.is_file():

@@ -130,6 +130,21 @@ def test_a_factory_that_lies_elsewhere_is_a_stranger(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.usefixtures("note")
+def test_a_metric_is_known_by_its_own_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Names of ours are no functions; any list of metrics counts, wherever it stands."""
+    lies_in("first", monkeypatch, tmp_path)
+    trust.remember_modules(CONFIG)
+    config = {"evaluation": {"_target_": "fedexp.scoring.evaluation.Evaluation", "metrics": ["auroc", "os:system"]}}
+    with pytest.raises(ConfigError, match=r"^run names os:system, which was never run here; .* --trust-modules os$"):
+        trust.NO_TRUST.refuse_untrusted(config, Path("run"))
+    trust.Trust(modules=("os",)).refuse_untrusted(config, Path("run"))
+    trust.remember_modules(config)
+    trust.NO_TRUST.refuse_untrusted(config, Path("run"))
+    with pytest.raises(ConfigError, match=r"^run names os:popen, which was never run here"):
+        trust.NO_TRUST.refuse_untrusted({"evaluation": {"metrics": ("os:popen",)}}, Path("run"))
+
+
+@pytest.mark.usefixtures("note")
 def test_a_package_that_offers_parts_does_not_offer_all_its_functions(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(trust, "_is_offered", lambda package: package == "numpy")
     trust.NO_TRUST.refuse_untrusted({"selector": {"_target_": "numpy.Waiting"}}, Path("run"))

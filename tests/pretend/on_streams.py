@@ -59,7 +59,13 @@ def test_a_stage_lasts_until_the_device_is_done(monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.parametrize(
-    "words", [("engine=loop",), ("engine=stacked", "model=simple_cnn", IMAGES)], ids=["loop", "cnn"]
+    "words",
+    [
+        ("engine=loop",),
+        ("engine=stacked", "model=simple_cnn", IMAGES),
+        ("engine=loop", "evaluation.metrics=[accuracy,auroc,brier,ece]"),
+    ],
+    ids=["loop", "cnn", "probabilities"],
 )
 def test_a_model_is_evaluated_on_a_stream_of_its_own(tmp_path: Path, words: tuple[str, ...]):
     config = tiny(*words, *SEVERAL)
@@ -104,7 +110,7 @@ def test_nobody_waits_while_scores_are_asked_for(monkeypatch: pytest.MonkeyPatch
         return asked
 
     monkeypatch.setattr(SideStreamScorer, "begin", watched)
-    metrics = "evaluation.metrics=[accuracy,top5,macro_f1,balanced_accuracy,class_recall]"
+    metrics = "evaluation.metrics=[accuracy,top5,macro_f1,balanced_accuracy,class_recall,auroc,auprc,brier,ece]"
     measured(tiny("rounds=3", "dataset.test_size=300", metrics), tmp_path, "pretend")
     assert waits == [0, 0, 0]
 

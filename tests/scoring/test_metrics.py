@@ -15,7 +15,7 @@ from worlds import Tiny, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, MULTI_VALUED
 from fedexp.scoring.metrics import METRICS, MetricSet
 from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.setup import compatibility
@@ -105,7 +105,7 @@ def test_of_tokens_by_hand():
 
 
 def test_every_metric_of_one_number_has_a_direction():
-    assert set(METRICS) == {*HIGHER_IS_BETTER, "class_recall"}
+    assert set(METRICS) == {*HIGHER_IS_BETTER, *MULTI_VALUED}
 
 
 def test_recalls_are_empty_in_rounds_that_are_not_evaluated(tiny: Tiny):
@@ -135,7 +135,12 @@ def test_a_run_has_their_columns_on_any_number_of_chunks(tiny: Tiny):
     ("targets", "metric", "use"),
     [
         ("numbers", "accuracy", "mae, rmse, r2"),
-        ("class", "rmse", "accuracy, top5, macro_f1, balanced_accuracy, class_recall"),
+        (
+            "class",
+            "rmse",
+            "accuracy, top5, macro_f1, balanced_accuracy, class_recall, sensitivity, specificity, precision, auroc, "
+            "auprc, brier, ece, confusion_matrix",
+        ),
         ("tokens", "macro_f1", "accuracy, top5, perplexity"),
     ],
 )
@@ -147,7 +152,7 @@ def test_a_metric_of_other_targets_is_refused(tiny: Tiny, targets: str, metric: 
         compatibility.refuse(exp)
 
 
-@pytest.mark.parametrize("metrics", ["[]", "[class_recall]", "[accuracy,accuracy]"])
+@pytest.mark.parametrize("metrics", ["[]", "[class_recall]", "[confusion_matrix,accuracy]", "[accuracy,accuracy]"])
 def test_a_main_metric_is_needed(metrics: str):
     with pytest.raises(ConfigError, match=r"^evaluation\.metrics must be different ones, the first of them \(the main"):
         experiment(f"evaluation.metrics={metrics}")

@@ -30,6 +30,7 @@ RUNS = {
     "clustered": ("rounds=3", "clustering=ifca", "evaluation.personal_fraction=0.2", "fleet=simulated"),
     "stopped": ("rounds=4", "stop=simulated_time", "stop.minutes=1000", "fleet=simulated"),
     "private": ("rounds=3", "privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3"),
+    "confused": ("rounds=2", "evaluation.metrics=[accuracy,auroc,confusion_matrix]"),
 }
 Forge = Callable[[Path], Any]
 
@@ -351,6 +352,18 @@ FORGERIES: dict[str, tuple[str, Forge, str]] = {
         written("clusters.csv", "round,event,client,cluster,distance\n1,join,0,1,\n"),
         "clusters.csv is there, but no such run writes it",
     ),
+    "confusion_matrix.csv: a count": (
+        "confused",
+        cell("confusion_matrix.csv", 1, "0", "100"),
+        "confusion_matrix.csv: 0 is 100 in confusion_matrix.csv",
+    ),
+    "confusion_matrix.csv: gone": ("confused", gone("confusion_matrix.csv"), "0 lines in confusion_matrix.csv"),
+    "confusion_matrix.csv: of no measurement": (
+        "run",
+        written("confusion_matrix.csv", "true class,0,1,2\n0,60,0,0\n1,0,0,0\n2,0,0,0\n"),
+        "confusion_matrix.csv is there, but no such run writes it",
+    ),
+    "metrics.csv: an auroc": ("confused", cell("metrics.csv", 2, "test_auroc", "0.999"), "test_auroc is 0.999"),
     "client_accuracy.csv: an accuracy": (
         "clustered",
         cell("client_accuracy.csv", 1, "personal", "1.0001"),

@@ -3,7 +3,7 @@
 import math
 from typing import Annotated, Literal
 
-from fedexp.parts import HIGHER_IS_BETTER, Columns, Memory, Range, Stop, main_metric
+from fedexp.parts import Columns, Memory, Range, Stop, higher_is_better, main_metric
 
 
 class Patience(Stop):
@@ -20,7 +20,7 @@ class Patience(Stop):
         name = "loss" if self.of == "loss" else main_metric(row, "validation")
         value = row[f"validation_{name}"]
         assert value is not None
-        cost = -value if HIGHER_IS_BETTER.get(name, False) else value
+        cost = -value if higher_is_better(name) else value
         best, idle = (cost, 0) if cost < best - self.min_delta else (best, idle + 1)
         reason = f"validation {name} has not improved for {idle} rounds" if idle >= self.rounds else None
         return reason, {"best": best, "idle": idle}

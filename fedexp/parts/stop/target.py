@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fedexp.parts import HIGHER_IS_BETTER, SHARES, Columns, ConfigError, Memory, Range, Stop, main_metric
+from fedexp.parts import SHARES, Columns, ConfigError, Memory, Range, Stop, higher_is_better, main_metric
 
 DEFAULT_GOAL = 0.95
 
@@ -30,5 +30,5 @@ class Target(Stop):
         metric = main_metric(row, self.data)
         value = row[f"{self.data}_{metric}"]
         assert value is not None
-        done = value >= self.goal if HIGHER_IS_BETTER[metric] else value <= self.goal
+        done = value >= self.goal if higher_is_better(metric) else value <= self.goal
         return (f"{self.data} {metric} {value:.4f} reached {self.goal:g}" if done else None), memory

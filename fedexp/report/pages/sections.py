@@ -6,6 +6,7 @@ from fedexp.report.draw.section import Section
 from fedexp.report.read.methods import Method
 from fedexp.report.topics import (
     clusters,
+    confusion_matrix,
     federation,
     learning,
     privacy,
@@ -27,7 +28,7 @@ _READING = {
     ),
     "simulated": "Seconds of the simulated clock from the first round on; otherwise as above.",
 }
-_PANELS = (learning, simulated, privacy, rounds, selections, federation, clusters)
+_PANELS = (learning, confusion_matrix, simulated, privacy, rounds, selections, federation, clusters)
 
 
 def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -> list[Section]:

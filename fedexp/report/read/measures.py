@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, area_under, best, final, rounds_to, time_to
+from fedexp.maths.curve_metrics import area_under, best, final, higher_is_better, rounds_to, time_to
 from fedexp.report.read import epsilon
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
@@ -36,7 +36,7 @@ def statistic(values: Sequence[float | None]) -> Statistic:
 
 def host_numbers(run: Run, metric: str, roa: Iterable[float], toa: Iterable[float]) -> Numbers:
     """How good, how fast in rounds, and how long on this computer; ToA in its seconds for the thresholds `toa`."""
-    values, higher = run.column(f"test_{metric}"), HIGHER_IS_BETTER[metric]
+    values, higher = run.column(f"test_{metric}"), higher_is_better(metric)
     reached = {f"RoA@{x:g}": rounds_to(values, x, run.rounds, higher) for x in roa}
     times = {f"ToA@{x:g} host s": time_to(values, run.column("host_s"), x, higher) for x in toa}
     return {
@@ -55,7 +55,7 @@ def host_numbers(run: Run, metric: str, roa: Iterable[float], toa: Iterable[floa
 def simulated_numbers(run: Run, metric: str, toa: Iterable[float]) -> Numbers:
     """How fast by the simulated clock, whose seconds count up over the rounds."""
     values, selections = run.column(f"test_{metric}"), total(run.column("participants"))
-    seconds, higher = run.column("sim_s"), HIGHER_IS_BETTER[metric]
+    seconds, higher = run.column("sim_s"), higher_is_better(metric)
     times = {f"ToA@{x:g} sim s": time_to(values, seconds, x, higher) for x in toa}
     return {
         **times,

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError, did_you_mean
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, final
+from fedexp.maths.curve_metrics import final, higher_is_better
 from fedexp.report.draw import heatmap, style
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.draw.picture_data import of_table
@@ -36,7 +36,7 @@ class Panel:
     @property
     def worst(self) -> np.ndarray:
         """The worst value of each row, `[rows]`, NaN where a cell is missing."""
-        return self.values.min(axis=1) if HIGHER_IS_BETTER[self.metric] else self.values.max(axis=1)
+        return self.values.min(axis=1) if higher_is_better(self.metric) else self.values.max(axis=1)
 
     def grid(self, corner: str) -> Grid:
         """The panel as texts."""
@@ -49,7 +49,7 @@ class Panel:
     def _best_cells(self) -> frozenset[tuple[int, int]]:
         """The best cell of each column of several rows."""
         values = np.column_stack([self.values, self.worst])
-        better = values if HIGHER_IS_BETTER[self.metric] else -values
+        better = values if higher_is_better(self.metric) else -values
         return frozenset(
             (int(row), column + 1)
             for column, cells in enumerate(better.T)

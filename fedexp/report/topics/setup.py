@@ -7,7 +7,7 @@ import numpy as np
 from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
 from fedexp.config.override_text import short_text
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.report.draw.picture_data import number_text
 from fedexp.report.read.methods import Method, options
 from fedexp.report.read.runs import Run
@@ -49,7 +49,7 @@ def outcome(table: Table) -> str:
     ]
     if not ranked:
         return f"No run measured its {table.metric} on test data."
-    higher = HIGHER_IS_BETTER.get(table.metric, True)
+    higher = higher_is_better(table.metric)
     ranked.sort(key=lambda pair: -(pair[1].mean or 0.0) if higher else (pair[1].mean or 0.0))
     texts = [f"{method.label} {cell_text(value, decimals(name))}" for method, value in ranked]
     seeds = sorted({value.count for _, value in ranked})

@@ -21,7 +21,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.nested import lookup
 from fedexp.files import run_tables
 from fedexp.files.atomic import display_path, write_atomically
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, area_under, final, main_metric
+from fedexp.maths.curve_metrics import area_under, final, higher_is_better, main_metric
 from fedexp.process.terminal import width
 from fedexp.report.draw import style
 from fedexp.report.draw.markdown import Grid
@@ -72,7 +72,7 @@ def conclude(folder: Path, on: RankOn = "validation", by: str = "loss") -> str:
     if "rank" in table:
         title = f"{on.capitalize()} {by}: area under the curve"
         draw_bars(
-            folder / "sweep.png", best_bars(table, f"{on}_{by} AUC"), title, higher_is_better=_higher_is_better(by)
+            folder / "sweep.png", best_bars(table, f"{on}_{by} AUC"), title, higher_is_better=higher_is_better(by)
         )
         lines += _warnings(table, points, f"{on}_{by}")
     else:
@@ -102,7 +102,7 @@ def ranking(points: Sequence[RankedRun], on: RankOn, by: str = "loss") -> pd.Dat
     table = table.drop(columns=missing)
     if not ranked:
         return table
-    table.insert(0, "rank", table[area].rank(method="min", ascending=not _higher_is_better(by)).astype("Int64"))
+    table.insert(0, "rank", table[area].rank(method="min", ascending=not higher_is_better(by)).astype("Int64"))
     return table.sort_values("rank", kind="stable", na_position="last", ignore_index=True)
 
 
@@ -195,11 +195,6 @@ def _fill_overrides(points: Sequence[RankedRun], folders: Sequence[Path]) -> lis
         values = {key: short_text(node) for key, node in nodes.items() if not isinstance(node, Mapping | None)}
         filled.append(replace(point, overrides={**point.overrides, **values}))
     return filled
-
-
-def _higher_is_better(by: str) -> bool:
-    """Whether a larger area is better."""
-    return HIGHER_IS_BETTER.get(by, False)
 
 
 def _row(points: Sequence[RankedRun], metric: str, by: str) -> dict[str, float | int | None]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from fedexp.core.errors import ConfigError, did_you_mean
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, SHARES
+from fedexp.maths.curve_metrics import SHARES, higher_is_better
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.read.measures import Numbers, Statistic, host_numbers, simulated_numbers, statistic, thresholds
 from fedexp.report.read.methods import Method
@@ -153,13 +153,14 @@ def decimals(quantity: str) -> int | None:
 
 
 def _is_share(quantity: str) -> bool:
-    return quantity.startswith(("final ", "best ")) and quantity.endswith(SHARES)
+    end, _, metric = quantity.partition(" ")
+    return end in ("final", "best") and metric in SHARES
 
 
 def _higher_is_better(quantity: str, metric: str) -> bool | None:
     """None for what is neither good nor bad, and for seconds of the host, which depend on what else it did."""
     if quantity.startswith(("final ", "best ")):
-        return HIGHER_IS_BETTER[metric]
+        return higher_is_better(metric)
     simulated = quantity.startswith("ToA@") and quantity.endswith(" sim s")
     return False if simulated or quantity.startswith(_LESS_IS_BETTER) else None
 

@@ -17,7 +17,7 @@ import torch
 
 from fedexp.core.random_streams import stream
 from fedexp.core.values import State, Weights
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.maths.spread import best_tenth, deviation, jain, worst_tenth
 from fedexp.scoring.metrics import MetricSet
 from fedexp.simulation.personal_columns import restore_personal
@@ -51,7 +51,7 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
         measured = values[~np.isnan(values)]
         if not len(measured):
             return dict.fromkeys(columns(exp)), float(seconds.sum())
-        spread = over_clients(measured, HIGHER_IS_BETTER[exp.metrics[0]])
+        spread = over_clients(measured, higher_is_better(exp.metrics[0]))
         return dict(zip(columns(exp), spread, strict=True)), float(seconds.sum())
 
     return result
@@ -75,8 +75,9 @@ def score_on_shard(
 ) -> torch.Tensor:
     """A model's main metric on a client's examples `shard [n]`, and the seconds that it took, `[2]`."""
     metric_set = metric_set or world.scorer.metric_set
-    sums = world.scorer.sums(weights, world.client_eval_data, metric_set, world.client_eval_data.to_device(shard))
-    return torch.stack([sums.new_tensor(metric_set.main_value(sums)), sums[2]])
+    data, device = world.client_eval_data, world.first.flat.device
+    scores = world.scorer.score(weights, data, metric_set, data.to_device(shard))
+    return torch.tensor([scores.metrics[metric_set.main], scores.seconds], dtype=torch.float64, device=device)
 
 
 def scoring_work(exp: Experiment, world: World, state: State, owner: np.ndarray) -> Work:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fedexp.core.values import State
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.simulation.measures.own_models import measured_clients, sample_clients, score_on_shard
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
@@ -33,7 +33,7 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
     if not columns(exp):
         return lambda: ({}, 0.0)
     training, unseen = measured_clients(exp, world), measured_unseen(exp, world)
-    sign = 1 if HIGHER_IS_BETTER[exp.metrics[0]] else -1
+    sign = 1 if higher_is_better(exp.metrics[0]) else -1
     shards = [world.held_out.shard(client) for client in training] + [world.unseen.shard(client) for client in unseen]
     work = world.defer_rows([partial(score_on_shard, world, state.models[0], shard) for shard in shards], 2)
 

@@ -203,7 +203,7 @@ def refuse_data(exp: Experiment) -> None:
         )
     exp.loss.refuse(facts)
     refuse_targets(exp, facts)
-    metrics.refuse(exp.metrics, facts)
+    metrics.refuse(exp.metric_entries, facts)
     exp.evaluation.refuse(exp.metrics[0])
     exp.stop.refuse(exp.metrics[0])
     if exp.stop.needs_test and not exp.evaluation.test:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Part, Positive, Range
+from fedexp.maths.curve_metrics import metric_name
 from fedexp.parts.aggregator.contract import Aggregator
 from fedexp.parts.attack.contract import Attack
 from fedexp.parts.audit.contract import Audit
@@ -132,9 +133,14 @@ class Experiment(Part):
         return self.evaluation.validation or any(getattr(part, "needs_validation", False) for _, part in self.parts())
 
     @property
-    def metrics(self) -> tuple[str, ...]:
-        """What is measured besides the loss, the main metric first."""
+    def metric_entries(self) -> tuple[str, ...]:
+        """What is measured besides the loss, the main metric first: names of ours, or functions `module:function`."""
         return self.evaluation.metrics or self.loss.metrics
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of what is measured besides the loss, the main metric first."""
+        return tuple(map(metric_name, self.metric_entries))
 
     def upload_bytes(self, entries: int) -> float:
         """Bytes of a client's message of so many entries."""

@@ -74,10 +74,11 @@ def pretrain(
         raise RunError("the model is not finite after pretraining; lower pretraining.lr")
     if public is None:
         return trained, {"seconds": time.perf_counter() - begin}
-    metric_set = MetricSet(exp.metrics, class_names)
+    metric_set = MetricSet(exp.metric_entries, class_names)
     scorer = Scorer(network(), first.layout, 500, first.flat.device, exp.loss, metric_set)
-    value = metric_set.main_value(scorer.sums(trained, public, metric_set, public.to_device(np.arange(len(public)))))
-    return trained, {f"public_{metric_set.main}": value, "seconds": time.perf_counter() - begin}
+    scores = scorer.score(trained, public, metric_set, public.to_device(np.arange(len(public))))
+    main = metric_set.main
+    return trained, {f"public_{main}": scores.metrics[main], "seconds": time.perf_counter() - begin}
 
 
 def train_alone(

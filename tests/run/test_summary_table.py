@@ -1,4 +1,4 @@
-from fedexp.report.topics.run_summary import summary_table
+from fedexp.run.summary_table import summary_table
 
 SUMMARY = {
     "final_accuracy": 0.95,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+from fedexp.maths.curve_metrics import higher_is_better
 
 _SHOWN = 4  # the best thresholds that were reached
 
@@ -17,7 +17,7 @@ def summary_table(summary: Mapping[str, Any]) -> str:
         ("loss AUC", _number(summary, "loss_auc", "{:.4g}")),
         (f"{main} AUC", _number(summary, f"{main}_auc", "{:.4g}")),
         ("epsilon", _epsilon(summary.get("privacy") or {})),
-        *_thresholds(summary.get("roa") or {}, summary.get("toa") or {}, HIGHER_IS_BETTER.get(main, True)),
+        *_thresholds(summary.get("roa") or {}, summary.get("toa") or {}, higher_is_better(main)),
         ("rounds", _number(summary, "rounds", "{:,d}")),
         ("updates", _number(summary, "updates", "{:,d}")),
         ("host time", _number(summary, "host_s", "{:,.2f} s")),

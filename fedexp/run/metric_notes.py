@@ -1,0 +1,65 @@
+"""What a run says of its metrics besides the numbers: that one is undefined, that an accuracy says nothing."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from fedexp.core.values import State
+from fedexp.maths.curve_metrics import MULTI_VALUED, metric_name
+from fedexp.simulation.measures.confusion_matrix import count_answers
+from fedexp.simulation.world import World
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROUNDING = 1e-9  # of a share that went through a table
+
+
+class UndefinedMetrics:
+    """Tells once of each column of a metric that it has a round without a value."""
+
+    def __init__(self, entries: Sequence[str]) -> None:
+        """`entries` are those of `evaluation.metrics`."""
+        numbers = [entry for entry in entries if entry not in MULTI_VALUED]
+        self.untold = {f"{kind}_{metric_name(entry)}": entry for kind in ("test", "validation") for entry in numbers}
+
+    def describe(self, row: Mapping[str, Any]) -> list[str]:
+        """A sentence for each column that is undefined in this row for the first time."""
+        undefined = [name for name in self.untold if (value := row.get(name)) is not None and value != value]
+        entries = [self.untold.pop(name) for name in undefined]
+        return [
+            f"{name} is undefined in round {row['round']}, so its cell is empty: {_reason(entry)}; told once"
+            for name, entry in zip(undefined, entries, strict=True)
+        ]
+
+
+def _reason(entry: str) -> str:
+    return f"{entry} returned NaN" if ":" in entry else "the data, or the answers, are of one class"
+
+
+def describe_constant_answer(world: World, state: State, table: "pd.DataFrame") -> str | None:
+    """A sentence where the final accuracy on the test data is the share of the largest class, or of the only answer.
+
+    None otherwise, where targets are no classes, and without an accuracy. A model that names one class only has the
+    share of this class as its accuracy, so others are not asked.
+    """
+    accuracy = table["test_accuracy"].iloc[-1] if "test_accuracy" in table and len(table) else None
+    if accuracy is None or accuracy != accuracy or world.test.y.dim() != 1:
+        return None
+    shares = world.test.y.cpu().bincount(minlength=len(world.class_names)).double() / len(world.test)
+    equal = (shares - accuracy).abs() < ROUNDING
+    largest = shares.argmax()
+    if equal[largest]:
+        return f"accuracy {accuracy:.4g} is the share of the largest class ({_name(world, largest)})"
+    if not equal.any():
+        return None
+    answers = count_answers(world, state.models[0]).sum(dim=0)
+    if (answers > 0).sum() > 1:
+        return None
+    only = _name(world, answers.argmax())
+    return f"accuracy {accuracy:.4g} is the share of the only class that the model answers ({only})"
+
+
+def _name(world: World, label: torch.Tensor) -> str:
+    return world.class_names[int(label)]
