@@ -116,7 +116,7 @@ class Logbook:
 
     def _draw_client_images(self) -> None:
         """Draws what clients' examples look like, if they are images and the clients' features differ."""
-        world, partition = self.world, self.world.partition
+        world, partition = self.world, self.world.sites
         if not (self.exp.federation.shifts_features and world.train.images):
             return
         client_data = {

@@ -44,7 +44,8 @@ class World(PreparedRun):
     """What does not change during a run."""
 
     exp: Experiment
-    partition: Partition  # what the clients train on
+    partition: Partition  # what the clients of the rounds train on
+    sites: Partition  # the same examples by whose they are, where `partition` pools them
     held_out: Partition  # what of `client_eval_data` they measure models on
     unseen: Partition  # what of `client_eval_data` clients that never train measure models on
     malicious: np.ndarray  # ascending
@@ -77,8 +78,12 @@ class World(PreparedRun):
 
     @cached_property
     def class_counts(self) -> np.ndarray:
-        """How many examples of each class the clients hold, `[N, K]`."""
-        return class_counts(self.partition, self.labels, len(self.label_names))
+        """How many examples of each class the sites hold, `[N, K]`."""
+        return class_counts(self.sites, self.labels, len(self.label_names))
+
+    def trainer_of(self, site: np.ndarray) -> np.ndarray:
+        """The clients `[n]` of the rounds that train on what these sites hold: themselves, or the only one."""
+        return site if self.partition.clients == self.sites.clients else np.zeros_like(site)
 
     def with_pool(self, pool: WorkerPool) -> "World":
         """The same world with another worker pool."""

@@ -82,7 +82,7 @@ def _draw_clients(axes: "Axes", table: "pd.DataFrame") -> None:
 
 
 def _series(table: "pd.DataFrame") -> dict[str, str]:
-    return {column: name for column, name in SERIES.items() if column in table}
+    return {column: name for column, name in SERIES.items() if column in table and table[column].notna().any()}
 
 
 def _label_suffixes(table: "pd.DataFrame") -> tuple[list[str], str]:
