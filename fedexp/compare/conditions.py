@@ -11,6 +11,7 @@ from fedexp.compare.pairing import Contest
 from fedexp.compare.statistics import PairedStatistics
 from fedexp.compare.study import compare_pairs, why_missing
 from fedexp.core.errors import ConfigError
+from fedexp.report.read.runs import shared_metric
 
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -60,7 +61,7 @@ def failures(conditions: Sequence[Condition], contests: Sequence[Contest]) -> li
 def _failure(condition: Condition, contest: Contest) -> str:
     sides = f"{contest.a} (A) - {contest.b} (B)"
     clock = quantities.clock_of(contest.runs)
-    quantity = quantities.parse(condition.quantity, clock or "")
+    quantity = quantities.parse(condition.quantity, clock or "", shared_metric(contest.runs))
     lacking = why_missing(quantity, [contest], clock)
     if lacking:
         return f"{condition} cannot be judged for {sides}: {lacking}"

@@ -49,6 +49,11 @@ def have_same_data(a: Run, b: Run) -> bool:
     return a.seed == b.seed and data_config(a, compared) == data_config(b, compared)
 
 
+def have_same_split(a: Run, b: Run) -> bool:
+    """Whether the clients of two runs train on the same examples, and so hold out the same."""
+    return not _digest_difference(a, b, "split_sha256")
+
+
 def require_comparable(a: Run, b: Run, unequal: Collection[str] = ()) -> None:
     """Refuses a pair whose budgets, data or splits differ; `unequal` names those of `UNEQUAL` that may.
 

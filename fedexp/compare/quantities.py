@@ -5,14 +5,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fedexp.core.errors import ConfigError, did_you_mean
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, area_under, best, final, rounds_to, time_to
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, SHARES, area_under, best, final, rounds_to, time_to
+from fedexp.report.read import at_clients
 from fedexp.report.read.runs import Run, shared_metric
 
 METRIC_NAMES = ("loss_auc", *(name for metric in HIGHER_IS_BETTER for name in (f"test_{metric}", f"{metric}_auc")))
+CLIENT_NAMES = tuple(dict.fromkeys(name for metric in HIGHER_IS_BETTER for name in at_clients.names(metric)))
 THRESHOLD_NAMES = ("roa", "toa")
 ALLOWED = (
     "test_accuracy, accuracy_auc (or of another metric, e.g. test_rmse), loss_auc, roa@X, toa@X (X: a value of the "
-    "main metric, e.g. roa@0.9)"
+    "main metric, e.g. roa@0.9), personal_accuracy, personal_worst_decile, personal_best_decile, or site_ instead of "
+    "personal_"
 )
 
 
@@ -24,14 +27,16 @@ class Quantity:
     higher_is_better: bool
     of: Callable[[Run], float | None]
     may_be_missing: bool = False
+    is_share: bool = False  # whether it goes from 0 to 1
+    at_clients: bool = False  # whether it is measured on what clients hold
 
     @property
     def better(self) -> str:
         return "more" if self.higher_is_better else "fewer" if self.may_be_missing else "less"
 
 
-def parse(text: str, clock: str) -> Quantity:
-    """The quantity with this name; `clock` is the column of seconds that ToA uses.
+def parse(text: str, clock: str, metric: str = "accuracy") -> Quantity:
+    """The quantity with this name; `clock` is the column of seconds that ToA uses, `metric` the runs' main one.
 
     Raises:
         ConfigError: there is no such quantity.
@@ -39,8 +44,12 @@ def parse(text: str, clock: str) -> Quantity:
     name, at, threshold = text.strip().partition("@")
     if not at and name in METRIC_NAMES:
         return metric_quantity(name)
+    if not at and name in CLIENT_NAMES:
+        return client_quantity(name, metric)
     if name not in THRESHOLD_NAMES or not re.fullmatch(r"-?(\d+\.?\d*|\.\d+)", threshold):
-        guess = f"{did_you_mean(name, METRIC_NAMES)} " if not at and name not in THRESHOLD_NAMES else ""
+        guess = (
+            f"{did_you_mean(name, (*METRIC_NAMES, *CLIENT_NAMES))} " if not at and name not in THRESHOLD_NAMES else ""
+        )
         raise ConfigError(f"a quantity must be one of {ALLOWED}, got {text.strip() or 'none'}; {guess}see --help")
     return threshold_quantity(name, float(threshold), clock)
 
@@ -90,5 +99,20 @@ def metric_quantity(name: str) -> Quantity:
     if name == "loss_auc":
         return Quantity(name, higher_is_better=False, of=lambda run: area_under(run.column("test_loss")))
     metric = name.removeprefix("test_").removesuffix("_auc")
-    end = final if name.startswith("test_") else area_under
-    return Quantity(name, higher_is_better=HIGHER_IS_BETTER[metric], of=lambda run: end(run.column(f"test_{metric}")))
+    ends = name.startswith("test_")
+    end = final if ends else area_under
+    return Quantity(
+        name,
+        HIGHER_IS_BETTER[metric],
+        lambda run: end(run.column(f"test_{metric}")),
+        is_share=ends and metric in SHARES,
+    )
+
+
+def client_quantity(name: str, metric: str) -> Quantity:
+    """A measure of the models at the clients; `metric` is the runs' main one, which tells which tenth is best."""
+    metric = next((known for known in HIGHER_IS_BETTER if name.endswith(f"_{known}")), metric)
+    return Quantity(
+        name, HIGHER_IS_BETTER[metric], lambda run: at_clients.measure(run, name), is_share=metric in SHARES,
+        at_clients=True,
+    )  # fmt: skip
