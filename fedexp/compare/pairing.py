@@ -148,8 +148,8 @@ def _contest(method_a: _Method, method_b: _Method, names: tuple[str, str], unequ
     notes = [*method_a.notes, *method_b.notes]
     for side, (name, method) in enumerate((("A", method_a), ("B", method_b))):
         paired_folders = {pair[side].folder for pair in pairs}
-        rest = [display_path(run.folder) for run in method.blocks.values() if run.folder not in paired_folders]
-        notes += [f"left out, without a partner: {', '.join(rest)} of {name}"] if rest else []
+        unpaired = [display_path(run.folder) for run in method.blocks.values() if run.folder not in paired_folders]
+        notes += [f"left out, without a partner: {', '.join(unpaired)} of {name}"] if unpaired else []
     notes += dict.fromkeys(doubt for pair in pairs for doubt in equality.accepted_differences(*pair))
     return Contest(
         *names, _block_names([b for _, b in pairs]), pairs, tuple(_differing_settings(*pairs[0])), tuple(notes)

@@ -111,7 +111,7 @@ def metric_quantity(name: str) -> Quantity:
 
 def client_quantity(name: str, metric: str) -> Quantity:
     """A measure of the models at the clients; `metric` is the runs' main one, which tells which tenth is best."""
-    metric = next((known for known in HIGHER_IS_BETTER if name.endswith(f"_{known}")), metric)
+    metric = next((metric_name for metric_name in HIGHER_IS_BETTER if name.endswith(f"_{metric_name}")), metric)
     return Quantity(
         name, HIGHER_IS_BETTER[metric], lambda run: at_clients.measure(run, name), is_share=metric in SHARES,
         at_clients=True,

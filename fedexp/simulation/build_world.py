@@ -139,16 +139,15 @@ def assemble_world(  # noqa: PLR0913
     pool: WorkerPool,
 ) -> World:
     """Chooses the trainer, makes the scorers, and puts the world together."""
-    metric_set = MetricSet(exp.metrics, poisoned_split.data.class_names)
-    layout, device = ready.first.layout, exp.engine.resolve_device()
     data, split, partition = poisoned_split.data, poisoned_split.split, poisoned_split.partition
+    layout, device = ready.first.layout, exp.engine.resolve_device()
+    metric_set = MetricSet(exp.metrics, data.class_names)
     clients_recipe = Recipe(exp.loss, exp.local, exp.privacy, len(data.class_names))
     participants = min(exp.scenario.participants, partition.clients)
     spec = TrainerSpec(network, layout, ready.train, clients_recipe, exp.engine.stack_memory_mb(), participants)
     with refuse_network_errors(exp.model):
         floats = activation_floats(spec.build_network(), ready.test)
-        best = exp.engine.choose(spec, spec.participants)
-    choice = pool.broadcast(best).keep_recorded(choice)
+        choice = pool.broadcast(exp.engine.choose(spec, participants)).keep_recorded(choice)
     return World(
         **vars(ready),
         exp=exp,
@@ -156,6 +155,7 @@ def assemble_world(  # noqa: PLR0913
         sites=split.partition,
         held_out=split.held_out,
         unseen=split.unseen,
+        site_names=split.names,
         malicious=poisoned_split.malicious,
         canaries=poisoned_split.canaries,
         labels=data.train.labels,

@@ -85,6 +85,7 @@ class Data:
     mean: tuple[float, ...] = (0.0,)  # one number, or one a channel
     std: tuple[float, ...] = (1.0,)
     groups: np.ndarray | None = None  # int64 [S], which training examples follow one rule, where that is known
+    subject_names: tuple[str, ...] | None = None  # by the numbers of `Split.subject`, where these people have names
 
     def sha256(self) -> str:
         """Digest of all labels, of evenly spaced examples and of how they are normalised.

@@ -103,10 +103,11 @@ def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Data
         y = standardise(y, ~test)
     if settings.predicts != "class":
         y = columns.to_float32(y, " or ".join(settings.targets), "correct them")
-    client = None
+    client = client_names = None
     if settings.client is not None:
-        _, client = columns.encode_distinct(_complete_column(frame, settings.client, "dataset.client"))
-    return Data(*split_by_mask(test, _examples(frame, settings, ~test), y, client), names)
+        client_names, client = columns.encode_distinct(_complete_column(frame, settings.client, "dataset.client"))
+    train, test_examples = split_by_mask(test, _examples(frame, settings, ~test), y, client)
+    return Data(train, test_examples, names, subject_names=client_names and tuple(client_names))
 
 
 def _examples(frame: "pd.DataFrame", settings: OwnTable, train: np.ndarray) -> np.ndarray:

@@ -203,7 +203,9 @@ def _table(name: str, title: str, methods: Sequence[Method], numbers: Callable[[
 def _without_repeats(table: Table) -> Table:
     """The table without the columns of the global model, if no client has a model of its own beside it."""
     pairs = [(name, name.replace("site ", "personal ", 1)) for name in table.quantities if name.startswith("site ")]
-    repeats = all(row[site].mean is None or row[site] == row.get(own) for row in table.rows for site, own in pairs)
+    repeats = all(
+        row[site].mean is None or row[site] == row.get(personal) for row in table.rows for site, personal in pairs
+    )
     hidden = {site for site, _ in pairs} if repeats else set()
     rows = [{name: value for name, value in row.items() if name not in hidden} for row in table.rows]
     return replace(table, rows=rows)

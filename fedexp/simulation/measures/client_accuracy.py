@@ -29,11 +29,15 @@ def accuracy_rows(exp: Experiment, world: World, state: State) -> list[dict[str,
     """A row for each measured client; none if no models are measured at the clients."""
     if not exp.evaluation.personal:
         return []
-    return (
-        rows_with_clusters(exp, world, state)
-        if exp.clustering.has_clusters
-        else rows_without_clusters(exp, world, state)
-    )
+    rows = rows_with_clusters if exp.clustering.has_clusters else rows_without_clusters
+    return [with_name(world, line) for line in rows(exp, world, state)]
+
+
+def with_name(world: World, line: dict[str, Any]) -> dict[str, Any]:
+    """The row with the client's name behind its number, where clients have names."""
+    if world.site_names is None:
+        return line
+    return {"client": line["client"], "name": world.site_names[line["client"]], **line}
 
 
 def rows_without_clusters(exp: Experiment, world: World, state: State) -> list[dict[str, Any]]:
