@@ -146,8 +146,8 @@ def assemble_world(  # noqa: PLR0913
     participants = min(exp.scenario.participants, partition.clients)
     spec = TrainerSpec(network, layout, ready.train, clients_recipe, exp.engine.stack_memory_mb(), participants)
     with refuse_network_errors(exp.model):
-        floats = activation_floats(spec.build_network(), ready.test)
-        choice = pool.broadcast(exp.engine.choose(spec, participants)).keep_recorded(choice)
+        floats, best = activation_floats(spec.build_network(), ready.test), exp.engine.choose(spec, participants)
+    choice = pool.broadcast(best).keep_recorded(choice)
     return World(
         **vars(ready),
         exp=exp,

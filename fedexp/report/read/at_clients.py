@@ -40,6 +40,6 @@ def site_values(run: Run) -> np.ndarray:
     table = run_tables.read_frame(run.folder / "client_accuracy.csv", ("client", "global"))
     if not len(table):
         return np.zeros(0)
-    if "unseen" in table:
-        table = table[table["unseen"] != 1]
-    return table["global"].dropna().to_numpy(dtype=np.float64)
+    values = table["global"].to_numpy(dtype=np.float64)
+    trains = table["unseen"].to_numpy() != 1 if "unseen" in table else np.ones(len(table), dtype=bool)
+    return values[trains & ~np.isnan(values)]

@@ -87,7 +87,7 @@ def _names(table: "pd.DataFrame") -> list[str]:
 
 
 def _series(table: "pd.DataFrame") -> dict[str, str]:
-    return {column: name for column, name in SERIES.items() if column in table and table[column].notna().any()}
+    return {column: name for column, name in SERIES.items() if column in table and len(table[column].dropna())}
 
 
 def _label_suffixes(table: "pd.DataFrame") -> tuple[list[str], str]:
