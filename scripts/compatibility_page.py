@@ -1,4 +1,4 @@
-"""What goes together: the rows of `fedexp/simulation/setup/compatibility.py`, with the options they speak of."""
+"""What goes together: the rows of `fedexp/simulation/setup/incompatible_pairs.py`, with the options they speak of."""
 
 from functools import cache
 from textwrap import fill
@@ -7,7 +7,7 @@ from typing import Any
 from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
 from fedexp.core.part import build
-from fedexp.simulation.setup.compatibility import ROWS, Incompatibility, has_flag
+from fedexp.simulation.setup.incompatible_pairs import ROWS, SETTINGS, Incompatibility, has_flag
 from fedexp.simulation.setup.row_groups import METHODS, needs_all_rows
 from tests.composing import config
 
@@ -17,11 +17,7 @@ GIVEN = {  # what must be given
     "privacy": {"clip": 1.0, "delta": 1e-5, "noise_multiplier": 1.0},
     "stop": {"epsilon": 1.0},
 }
-ELSEWHERE = {
-    "": "the server",
-    "evaluation": "`evaluation.local_models=true`",
-    "scenario": "`scenario.malicious_hold_data=false`",
-}
+VALUES = {"evaluation.local_models": "evaluation.local_models=true"}  # of settings that stand without one
 
 
 def lines() -> list[str]:
@@ -53,7 +49,9 @@ def told(row: Incompatibility) -> str:
 
 def words(role: str, flag: str) -> str:
     """Whose flag is so, as words of the command line."""
-    return f"`{role}={', '.join(options(role, flag))}`" if role in roles.role_names() else ELSEWHERE[role]
+    if role in roles.role_names():
+        return f"`{role}={', '.join(options(role, flag))}`"
+    return f"`{VALUES.get(SETTINGS[role, flag], SETTINGS[role, flag])}`" if role else "the server"
 
 
 def said(text: str, role: str, flag: str) -> str:

@@ -3,7 +3,8 @@
 A and B are run folders, sweeps, or folders with runs below. Words KEY=VALUE (selector=random) pick runs of the folders
 on their side of --against. Every method in A is compared with the one method in B, seed by seed. Pairs are refused that
 differ in data, split (who holds which example) or budget (rounds, clients, participants, how often the test data is
-looked at, stop; local epochs, steps and batches; megabytes sent).
+looked at, stop; local epochs, steps and batches; megabytes sent). Local, central and federated training of the same
+data may be compared: what sets them apart is told.
 """
 
 import sys
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 NAME = "compare.md"
 UNEQUAL = ("epochs", "steps", "megabytes")  # as `fedexp.compare.equality` knows them, which needs NumPy
 MEASURES = (
-    "test_accuracy, accuracy_auc (or of another metric: test_rmse), loss_auc, roa@X, toa@X, with commas between; "
+    "test_accuracy, accuracy_auc (or of another metric: test_rmse), loss_auc, roa@X, toa@X, with commas between; at "
+    "the clients personal_accuracy, personal_worst_decile, personal_best_decile of their own models, site_accuracy and "
+    "so on of the global one; "
     "default: the first three of the main metric, and roa (with a simulated clock toa too) at the best value of "
     "evaluation.roa that half of the runs reach. Fewer need fewer seeds"
 )

@@ -2,6 +2,9 @@
 
 Runs leave digests of their dataset and their split in summary.json. Older ones are compared by federation.csv (how many
 examples of each class every client holds) and by the config, and the output says so.
+
+Local, central and federated training of the same data may always be compared. Who trains on what, and what is sent, is
+what sets them apart: it is told and not refused.
 """
 
 from collections.abc import Collection, Iterator
@@ -19,14 +22,36 @@ DATA = roles.role_names(about_data=True)
 BUDGET = ("rounds", "scenario.clients", "scenario.participants", "scenario.public_fraction", "evaluation.every")
 WORK = {"local.epochs": "epochs", "local.steps": "steps", "local.batch_size": "steps"}  # named as in --unequal
 UNEQUAL = ("epochs", "steps", "megabytes")
+CLIENTS = ("scenario.clients", "scenario.participants")  # of the budget, what is about a federation alone
+SPLIT = ("evaluation.personal_fraction", "evaluation.own_test", "evaluation.validation", "scenario.public_fraction")
 MEGABYTES_TOLERANCE = 0.01  # share by which the megabytes of a pair may differ
 
 
-def data_config(run: Run) -> dict[str, Any]:
+def training(run: Run) -> str:
+    """How a run trained: federated, local (each client alone) or central (one with all examples)."""
+    if run.choices.get("federation") == "central":
+        return "central"
+    return str(run.config.get("scenario.training") or "federated")
+
+
+def data_config(run: Run, roles_about_data: Collection[str] = DATA) -> dict[str, Any]:
     """The options and keys of dataset and federation, except those that belong to the budget."""
-    chosen = {name: run.choices.get(name) for name in DATA}
-    keys = {key: value for key, value in run.config.items() if key.startswith(tuple(f"{name}." for name in DATA))}
+    chosen = {name: run.choices.get(name) for name in roles_about_data}
+    prefixes = tuple(f"{name}." for name in roles_about_data)
+    keys = {key: value for key, value in run.config.items() if key.startswith(prefixes)}
     return {**chosen, **{key: value for key, value in keys.items() if key != "federation.clients"}}
+
+
+def have_same_data(a: Run, b: Run) -> bool:
+    """Whether seed, dataset and federation are the same; `federation=central` holds what any federation divides."""
+    is_whole = "central" in (a.choices.get("federation"), b.choices.get("federation"))
+    compared = [name for name in DATA if name != "federation"] if is_whole else DATA
+    return a.seed == b.seed and data_config(a, compared) == data_config(b, compared)
+
+
+def have_same_split(a: Run, b: Run) -> bool:
+    """Whether the clients of two runs train on the same examples, and so hold out the same."""
+    return not _digest_difference(a, b, "split_sha256")
 
 
 def require_comparable(a: Run, b: Run, unequal: Collection[str] = ()) -> None:
@@ -38,9 +63,10 @@ def require_comparable(a: Run, b: Run, unequal: Collection[str] = ()) -> None:
     spent = [
         (f"their budgets differ, {difference}", f"run both with the same, or accept it with --unequal {name}")
         for name, difference in _spending_differences(a, b)
-        if name not in unequal
+        if name not in unequal and not (name == "megabytes" and training(a) != training(b))
     ]
-    for problem, remedy in (*_budget_differences(a, b), *_content_differences(a, b), *spent):
+    refused = (*_budget_differences(a, b), *_data_differences(a, b), *_split_differences(a, b), *spent)
+    for problem, remedy in refused:
         raise ConfigError(
             f"{display_path(a.folder)} and {display_path(b.folder)} cannot be compared: {problem}; {remedy}"
         )
@@ -48,12 +74,32 @@ def require_comparable(a: Run, b: Run, unequal: Collection[str] = ()) -> None:
 
 def accepted_differences(a: Run, b: Run) -> list[str]:
     """Differences in this pair that were accepted."""
-    return [f"unequal {name}, accepted by --unequal: {difference}" for name, difference in _spending_differences(a, b)]
+    spent = [*_spending_differences(a, b)]
+    if training(a) == training(b):
+        return [f"unequal {name}, accepted by --unequal: {difference}" for name, difference in spent]
+    return [*_training_differences(a, b), *(difference for _, difference in spent)]
+
+
+def _training_differences(a: Run, b: Run) -> Iterator[str]:
+    """What local, central or federated training changes, in words."""
+    yield f"A is {training(a)}, B {training(b)} training, of the same data and with the same test examples"
+    for side, run in (("A", a), ("B", b)):
+        if training(run) == "local":
+            yield f"{side} has no global model: its test scores are means over the clients' own models"
+    for key in CLIENTS:
+        if a.config.get(key) != b.config.get(key):
+            yield f"{key} is {short_text(a.config.get(key))} and {short_text(b.config.get(key))}"
+    if reason := _digest_difference(a, b, "split_sha256"):
+        keys = [key for key in SPLIT if (a.config.get(key) or 0) != (b.config.get(key) or 0)]
+        words = [f"{key} is {short_text(a.config.get(key))} and {short_text(b.config.get(key))}" for key in keys]
+        yield f"they train on different examples, {', '.join(words) or reason}"
 
 
 def _budget_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:
     stops = [key for key in dict.fromkeys([*a.config, *b.config]) if key.startswith("stop.")]
     for key in (*BUDGET, *stops):
+        if key in CLIENTS and training(a) != training(b):
+            continue
         ours, theirs = a.config.get(key), b.config.get(key)
         if key == "scenario.public_fraction":
             ours, theirs = ours or 0.0, theirs or 0.0
@@ -79,11 +125,14 @@ def _megabytes(run: Run) -> float:
     return float(np.nansum(run.column("mb_down")) + np.nansum(run.column("mb_up")))
 
 
-def _content_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:
-    """Whether the data or who holds which of them differ."""
+def _data_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:
     if reason := _digest_difference(a, b, "data_sha256"):
         yield f"their data differ, {reason}", "run both on the same files and the same code"
-    if reason := _digest_difference(a, b, "split_sha256"):
+
+
+def _split_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:
+    """Whether the clients hold different examples; another kind of training may."""
+    if training(a) == training(b) and (reason := _digest_difference(a, b, "split_sha256")):
         yield f"their clients hold different examples, {reason}", _split_remedy(a, b)
 
 

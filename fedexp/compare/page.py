@@ -7,7 +7,6 @@ from fedexp.compare.critical_difference import Ranks
 from fedexp.compare.pairing import Contest
 from fedexp.compare.statistics import LEVEL, POWER, PairedStatistics, pairs_needed
 from fedexp.compare.study import Comparison, Row
-from fedexp.maths.curve_metrics import SHARES
 from fedexp.report.draw.markdown import Grid
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def _contest_text(comparison: Comparison, contest: Contest, width: int | None) -
 
 
 def _cells(row: Row) -> list[str]:
-    result, form = row.result, ".4f" if row.quantity.name.removeprefix("test_") in SHARES else ",.4g"
+    result, form = row.result, ".4f" if row.quantity.is_share else ",.4g"
     complete = result.pairs - _censored_count(result)
     mean, low, high = (_text(value, f"+{form}") for value in (result.difference, result.low, result.high))
     return [

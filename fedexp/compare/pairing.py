@@ -97,7 +97,11 @@ def _method(runs: Sequence[Run], side: str) -> _Method:
 def _identity(run: Run) -> Any:
     chosen = {name: option for name, option in options(run).items() if name not in _NOT_THE_METHOD}
     prefixes = tuple(f"{name}." for name in equality.DATA)
-    return freeze(chosen), freeze({key: value for key, value in settings(run).items() if not key.startswith(prefixes)})
+    return (
+        equality.training(run),
+        freeze(chosen),
+        freeze({key: value for key, value in settings(run).items() if not key.startswith(prefixes)}),
+    )
 
 
 def _block(run: Run) -> Block:
@@ -135,16 +139,17 @@ def _common_folder(method: _Method) -> str:
 
 
 def _contest(method_a: _Method, method_b: _Method, names: tuple[str, str], unequal: Collection[str]) -> Contest:
-    shared = sorted(method_a.blocks.keys() & method_b.blocks.keys())
-    if not shared:
+    runs_a, runs_b = ([run for _, run in sorted(method.blocks.items())] for method in (method_a, method_b))
+    pairs = tuple((a, b) for a in runs_a for b in runs_b if equality.have_same_data(a, b))
+    if not pairs:
         raise ConfigError(f"{names[0]} and {names[1]} cannot be compared: {_why_unpaired(method_a, method_b)}")
-    pairs = tuple((method_a.blocks[block], method_b.blocks[block]) for block in shared)
     for pair in pairs:
         equality.require_comparable(*pair, unequal)
     notes = [*method_a.notes, *method_b.notes]
-    for side, method, opponent in (("A", method_a, method_b), ("B", method_b, method_a)):
-        alone = [display_path(run.folder) for block, run in method.blocks.items() if block not in opponent.blocks]
-        notes += [f"left out, without a partner: {', '.join(alone)} of {side}"] if alone else []
+    for side, (name, method) in enumerate((("A", method_a), ("B", method_b))):
+        paired_folders = {pair[side].folder for pair in pairs}
+        unpaired = [display_path(run.folder) for run in method.blocks.values() if run.folder not in paired_folders]
+        notes += [f"left out, without a partner: {', '.join(unpaired)} of {name}"] if unpaired else []
     notes += dict.fromkeys(doubt for pair in pairs for doubt in equality.accepted_differences(*pair))
     return Contest(
         *names, _block_names([b for _, b in pairs]), pairs, tuple(_differing_settings(*pairs[0])), tuple(notes)

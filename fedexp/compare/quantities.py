@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.maths.curve_metrics import (
     HIGHER_IS_BETTER,
+    SHARES,
     area_under,
     best,
     final,
@@ -15,12 +16,15 @@ from fedexp.maths.curve_metrics import (
     rounds_to,
     time_to,
 )
+from fedexp.report.read import at_clients
 from fedexp.report.read.runs import Run, shared_metric
 
+CLIENT_NAMES = tuple(dict.fromkeys(name for metric in HIGHER_IS_BETTER for name in at_clients.names(metric)))
 THRESHOLD_NAMES = ("roa", "toa")
 ALLOWED = (
     "test_accuracy, accuracy_auc (or of another metric, e.g. test_rmse), loss_auc, roa@X, toa@X (X: a value of the "
-    "main metric, e.g. roa@0.9)"
+    "main metric, e.g. roa@0.9), personal_accuracy, personal_worst_decile, personal_best_decile, or site_ instead of "
+    "personal_"
 )
 
 
@@ -32,6 +36,8 @@ class Quantity:
     higher_is_better: bool
     of: Callable[[Run], float | None]
     may_be_missing: bool = False
+    is_share: bool = False  # whether it goes from 0 to 1
+    at_clients: bool = False  # whether it is measured on what clients hold
 
     @property
     def better(self) -> str:
@@ -55,8 +61,10 @@ def parse(text: str, clock: str, runs: Sequence[Run] = ()) -> Quantity:
     names = metric_names(runs)
     if not at and name in names:
         return metric_quantity(name)
+    if not at and name in CLIENT_NAMES:
+        return client_quantity(name, shared_metric(runs) if runs else "accuracy")
     if name not in THRESHOLD_NAMES or not re.fullmatch(r"-?(\d+\.?\d*|\.\d+)", threshold):
-        guess = f"{did_you_mean(name, names)} " if not at and name not in THRESHOLD_NAMES else ""
+        guess = f"{did_you_mean(name, (*names, *CLIENT_NAMES))} " if not at and name not in THRESHOLD_NAMES else ""
         raise ConfigError(f"a quantity must be one of {ALLOWED}, got {text.strip() or 'none'}; {guess}see --help")
     return threshold_quantity(name, float(threshold), clock)
 
@@ -107,4 +115,18 @@ def metric_quantity(name: str) -> Quantity:
         return Quantity(name, higher_is_better=False, of=lambda run: area_under(run.column("test_loss")))
     is_end = name.startswith("test_")
     metric, end = (name.removeprefix("test_"), final) if is_end else (name.removesuffix("_auc"), area_under)
-    return Quantity(name, higher_is_better=higher_is_better(metric), of=lambda run: end(run.column(f"test_{metric}")))
+    return Quantity(
+        name,
+        higher_is_better(metric),
+        lambda run: end(run.column(f"test_{metric}")),
+        is_share=is_end and metric in SHARES,
+    )
+
+
+def client_quantity(name: str, metric: str) -> Quantity:
+    """A measure of the models at the clients; `metric` is the runs' main one, which tells which tenth is best."""
+    metric = next((metric_name for metric_name in HIGHER_IS_BETTER if name.endswith(f"_{metric_name}")), metric)
+    return Quantity(
+        name, higher_is_better(metric), lambda run: at_clients.measure(run, name), is_share=metric in SHARES,
+        at_clients=True,
+    )  # fmt: skip

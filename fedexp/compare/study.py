@@ -5,14 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedexp.compare import critical_difference, quantities, statistics
+from fedexp.compare import critical_difference, equality, quantities, statistics
 from fedexp.compare.critical_difference import Ranks
 from fedexp.compare.pairing import Contest
 from fedexp.compare.quantities import Quantity
 from fedexp.compare.statistics import PairedStatistics
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
-from fedexp.report.read.runs import Run
+from fedexp.report.read import at_clients
+from fedexp.report.read.runs import Run, shared_metric
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +46,9 @@ def compare_methods(contests: Sequence[Contest], names: Sequence[str]) -> Compar
     """
     runs = [run for contest in contests for run in contest.runs]
     clock = quantities.clock_of(runs)
+    metric = shared_metric(runs)
     chosen = [quantities.parse(name, clock or "", runs) for name in names] or quantities.default_quantities(runs, clock)
-    available, notes = [], _clock_notes(runs, clock, chosen)
+    available, notes = [], [*_clock_notes(runs, clock, chosen), *_client_notes(runs, metric, chosen)]
     for quantity in chosen:
         reason = why_missing(quantity, contests, clock)
         available += [] if reason else [quantity]
@@ -72,6 +74,8 @@ def why_missing(quantity: Quantity, contests: Sequence[Contest], clock: str | No
     if quantity.name.startswith("toa@") and clock is None:
         return "some runs have a simulated clock and some have not"
     for a, b in (pair for contest in contests for pair in contest.pairs):
+        if quantity.at_clients and not equality.have_same_split(a, b):
+            return f"the clients of seed {a.seed} measure models on different examples"
         if quantity.name.endswith("_auc") and a.rounds[-1] != b.rounds[-1]:
             return f"the runs of seed {a.seed} have {a.rounds[-1]} and {b.rounds[-1]} rounds"
         for run in (a, b):
@@ -79,8 +83,19 @@ def why_missing(quantity: Quantity, contests: Sequence[Contest], clock: str | No
                 return f"{display_path(run.folder)} has no test {run.metric}"
             value = quantity.of(run)
             if (value is None and not quantity.may_be_missing) or (value is not None and not np.isfinite(value)):
-                return f"{display_path(run.folder)} has {'none' if value is None else 'an infinite one'}"
+                lack = "none" if value is None else "an infinite one"
+                alone = ": its clients train alone, and share no model" if equality.training(run) == "local" else ""
+                return f"{display_path(run.folder)} has {lack}{alone if quantity.name.startswith('site_') else ''}"
     return ""
+
+
+def _client_notes(runs: Sequence[Run], metric: str, chosen: Sequence[Quantity]) -> list[str]:
+    """That models were measured at the clients, where no quantity is about it."""
+    names = [name for name in at_clients.names(metric) if name.startswith("personal_")]
+    measured = all(np.isfinite(run.column(names[0])).any() for run in runs)
+    if not measured or any(quantity.at_clients for quantity in chosen):
+        return []
+    return [f"models were measured at the clients, too: --measures {','.join(names)}"]
 
 
 def _clock_notes(runs: Sequence[Run], clock: str | None, chosen: Sequence[Quantity]) -> list[str]:

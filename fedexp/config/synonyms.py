@@ -66,6 +66,8 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "rfa": "aggregator=geometric_median",
         "dpfedavg": "privacy=client_central",
         "mean": "algorithm=fedavg",
+        **dict.fromkeys(("centralized", "centralised", "centralizedtraining", "pooled"), "algorithm=central"),
+        **dict.fromkeys(("standalone", "localonly", "localtraining", "isolated", "silo"), "algorithm=local"),
     },
     "aggregator": {
         "mean": "aggregator=fedavg",

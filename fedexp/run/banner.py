@@ -21,6 +21,7 @@ def lines(exp: Experiment, clients: int) -> Iterator[str]:
         f"{_with_unit(exp.rounds, 'round')}, {participation}, {_local_work(exp)} of batches of {exp.local.batch_size} "
         f"at rate {exp.local.lr:g}"
     )
+    yield from _training(exp)
     yield from _without_effect(exp, clients, participants)
 
 
@@ -43,6 +44,13 @@ def _attribute(part: object, key: str) -> object:
     return value if isinstance(value, bool | int | float | str | list | tuple) else None
 
 
+def _training(exp: Experiment) -> Iterator[str]:
+    if exp.scenario.trains_alone:
+        yield "every client trains alone: nothing is averaged, and scores on test data are the means of their models"
+    if exp.scenario.pools_data:
+        yield "central training: one client has the examples of all, and measures stay with those whose they are"
+
+
 def _without_effect(exp: Experiment, clients: int, participants: int | None) -> Iterator[str]:
     scenario, attack = exp.scenario, option(exp.attack)
     if participants == clients and exp.selector.learns:
@@ -50,7 +58,7 @@ def _without_effect(exp: Experiment, clients: int, participants: int | None) -> 
             f"selector={option(exp.selector)} has nothing to choose: all {clients} clients take part in every round; "
             "lower scenario.participants or raise scenario.clients"
         )
-    if participants == clients < scenario.participants:
+    if participants == clients < scenario.participants and not scenario.pools_data:
         yield f"scenario.participants={scenario.participants} is more than there are clients: all {clients} take part"
     if type(exp.attack) is not Attack and not scenario.malicious:
         yield f"attack={attack} does nothing: nobody is malicious; set scenario.malicious"

@@ -11,6 +11,7 @@ import torch
 from fedexp.core.values import State, Uploads
 from fedexp.files.run_tables import read_lines
 from fedexp.parts.tracker.courier import TrackerClient
+from fedexp.report.draw import client_images
 from fedexp.report.topics import clusters, curves, federation
 from fedexp.run import banner, digests, summary
 from fedexp.run.environment import device_name, surroundings
@@ -45,7 +46,7 @@ class Logbook:
     def __enter__(self) -> "Logbook":
         name = self.folder / "federation.csv"
         if not name.exists():
-            federation.write_csv(name, self.world.class_counts, self.world.label_names)
+            federation.write_csv(name, self.world.class_counts, self.world.label_names, self.world.site_names)
         exp, world = self.exp, self.world
         for line in banner.lines(exp, world.partition.clients):
             self.progress.say(line)
@@ -106,7 +107,8 @@ class Logbook:
         figures = summary.figures(self.exp, self.world, self.state, table)
         facts = {**figures, **summary.provenance(self.exp, self.world)}
         if self.exp.pictures:
-            federation.draw(self.folder / "federation.png", self.world.class_counts, self.world.label_names)
+            picture, counts = self.folder / "federation.png", self.world.class_counts
+            federation.draw(picture, counts, self.world.label_names, self.world.site_names)
             curves.draw(self.folder / "curves.png", table)
             self._draw_client_images()
         at_clients = self._write_last_tables()
@@ -131,16 +133,16 @@ class Logbook:
 
     def _draw_client_images(self) -> None:
         """Draws what clients' examples look like, if they are images and the clients' features differ."""
-        world, partition = self.world, self.world.partition
+        world, partition = self.world, self.world.sites
         if not (self.exp.federation.shifts_features and world.train.images):
             return
         client_data = {
-            client: world.train.to_device(partition.shard(client)[: federation.CLIENT_IMAGES])
-            for client in federation.choose_image_clients(partition.sizes)
+            client: world.train.to_device(partition.shard(client)[: client_images.CLIENT_IMAGES])
+            for client in client_images.choose_image_clients(partition.sizes)
         }
         images = {client: world.train.x[index].cpu().numpy() for client, index in client_data.items()}
         high = 255.0 if world.test.x.dtype == torch.uint8 else float(world.test.x.max())
-        federation.draw_images(self.folder / "seen.png", images, high)
+        client_images.draw_images(self.folder / "seen.png", images, high)
 
     def _archives_round(self) -> bool:
         return self.exp.keep_states > 0 and self.state.round % self.exp.keep_states == 0

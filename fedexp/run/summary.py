@@ -61,11 +61,11 @@ def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame") 
             for name, value in role_figures.items()
         },
         "data_sha256": world.data_sha256,
-        "split_sha256": world.partition.sha256(),
+        "split_sha256": world.sites.sha256(),
         "label_skew": distances["total_variation"]["mean"],
         "label_distances": distances,
-        "size_gini": size_gini(world.partition.sizes),
-        "size_spread": size_spread(world.partition.sizes),
+        "size_gini": size_gini(world.sites.sizes),
+        "size_spread": size_spread(world.sites.sizes),
     }
 
 

@@ -42,6 +42,7 @@ class PoisonedSplit:
 
     data: Data
     split: DataSplit
+    partition: Partition  # what each client of the rounds trains on: one trains on all where the data is pooled
     malicious: np.ndarray  # ascending
     canaries: Canaries
 
@@ -71,7 +72,7 @@ def build_world(exp: Experiment, choice: EngineChoice | None, pool: WorkerPool) 
         networks.build_network, exp.model, input_facts, exp.seed, exp.engine.activate_device(), exp.engine.precision
     )
     poisoned_split = split_and_poison(exp, data)
-    partition = poisoned_split.split.partition
+    partition = poisoned_split.partition
     exp = replace(
         exp, privacy=exp.privacy.calibrate_noise(partition.sizes, exp.local, exp.selector.rate(partition.clients))
     )
@@ -97,8 +98,9 @@ def split_and_poison(exp: Experiment, data: Data) -> PoisonedSplit:
         malicious = draw_malicious(exp, split.partition.clients)
     data = poison_data(exp, data, split.partition, malicious)
     canaries = draw_canaries(exp, data, split.partition, malicious)
-    data, partition = plant_canaries(data, split.partition, canaries)
-    return PoisonedSplit(data, replace(split, partition=partition), malicious, canaries)
+    data, sites = plant_canaries(data, split.partition, canaries)
+    partition = sites.pool() if exp.scenario.pools_data else sites
+    return PoisonedSplit(data, replace(split, partition=sites), partition, malicious, canaries)
 
 
 def prepare(
@@ -138,27 +140,28 @@ def assemble_world(  # noqa: PLR0913
     pool: WorkerPool,
 ) -> World:
     """Chooses the trainer, makes the scorers, and puts the world together."""
-    metric_set = MetricSet(exp.metric_entries, poisoned_split.data.class_names)
+    data, split, partition = poisoned_split.data, poisoned_split.split, poisoned_split.partition
     layout, device = ready.first.layout, exp.engine.resolve_device()
-    data, split = poisoned_split.data, poisoned_split.split
+    metric_set = MetricSet(exp.metric_entries, data.class_names)
     clients_recipe = Recipe(exp.loss, exp.local, exp.privacy, len(data.class_names))
-    participants = min(exp.scenario.participants, split.partition.clients)
+    participants = min(exp.scenario.participants, partition.clients)
     spec = TrainerSpec(network, layout, ready.train, clients_recipe, exp.engine.stack_memory_mb(), participants)
     with refuse_network_errors(exp.model):
-        floats = activation_floats(spec.build_network(), ready.test)
-        best = exp.engine.choose(spec, spec.participants)
+        floats, best = activation_floats(spec.build_network(), ready.test), exp.engine.choose(spec, participants)
     choice = pool.broadcast(best).keep_recorded(choice)
     return World(
         **vars(ready),
         exp=exp,
-        partition=split.partition,
+        partition=partition,
+        sites=split.partition,
         held_out=split.held_out,
         unseen=split.unseen,
+        site_names=split.names,
         malicious=poisoned_split.malicious,
         canaries=poisoned_split.canaries,
         labels=data.train.labels,
         data_sha256=data_sha256,
-        groups=known_groups(data, split.partition),
+        groups=known_groups(data, partition),
         class_names=data.class_names,
         choice=choice,
         network=network,

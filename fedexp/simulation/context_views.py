@@ -16,6 +16,7 @@ from fedexp.core.values import Canaries, Plan, Uploads, Weights
 from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
 from fedexp.simulation.local_task import make_task, run_task
+from fedexp.simulation.personal_columns import private_columns
 from fedexp.simulation.world import World
 from fedexp.training.client.batches import draw_all
 from fedexp.training.client.examples import Examples
@@ -79,8 +80,8 @@ class ClientQueries:
         batches = draw_all(rules, plan.shards, self._world.labels, draws)
         task = make_task(exp, row.expand(len(owner), -1), plan, batches, {}, later_ctx)
         rows = run_task(self._world, task, 2, self._world.trainer.run, FINE_TUNING)[:, : len(row)]
-        private_columns = torch.from_numpy(self._ctx.traffic.private_columns).to(rows.device)
-        rows[:, private_columns] = row[private_columns]
+        private = torch.from_numpy(self._ctx.traffic.private_columns).to(rows.device)
+        rows[:, private] = row[private]
         return torch.where(rows.isfinite().all(dim=1, keepdim=True), rows, row)
 
 
@@ -129,7 +130,7 @@ class TrafficQueries:
 
     @property
     def private_columns(self) -> np.ndarray:
-        return self._world.exp.local.private_columns(self._world.layout)
+        return private_columns(self._world.exp, self._world.layout)
 
     @property
     def extra_rows(self) -> tuple[str, ...]:

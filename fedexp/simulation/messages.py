@@ -10,6 +10,7 @@ import numpy as np
 
 from fedexp.core.device_arrays import to_device
 from fedexp.core.values import Layout, Uploads
+from fedexp.simulation.personal_columns import private_columns
 from fedexp.simulation.setup.experiment import Experiment
 
 
@@ -20,7 +21,7 @@ def message_size(exp: Experiment, layout: Layout) -> int:
 
 def private_message_columns(exp: Experiment, layout: Layout) -> np.ndarray:
     """The columns `[m]` of a message that never leave a client: those of the delta, and the same of each extra row."""
-    private = exp.local.private_columns(layout)
+    private = private_columns(exp, layout)
     starts = layout.size + layout.parameters * np.arange(len(exp.local.extra_rows))
     return np.concatenate([private, *(start + private[private < layout.parameters] for start in starts)])
 

@@ -3,6 +3,7 @@
 The model names some (statistics of normalisation, with `model.buffers=local`). These are sent all the same, so that the
 global model has statistics. The local rule names others (`local=personal_layer`). These never leave their client:
 nothing arrives in them, whatever an attack or noise put there, and the global model keeps its first values in them.
+With `scenario.training=local` these are all columns.
 
 Legend: n clients, D entries of a row.
 """
@@ -16,10 +17,15 @@ from fedexp.core.values import Layout, Memory, Trained, finite
 from fedexp.simulation.setup.experiment import Experiment
 
 
+def private_columns(exp: Experiment, layout: Layout) -> np.ndarray:
+    """The columns `[m]` that never leave their client, ascending."""
+    return np.arange(layout.size) if exp.scenario.trains_alone else exp.local.private_columns(layout)
+
+
 def personal_columns(exp: Experiment, layout: Layout) -> np.ndarray:
     """The personal columns `[m]`, ascending."""
     is_personal = np.zeros(layout.size, dtype=bool)  # in a tenth of the time of np.union1d
-    is_personal[exp.model.personal(layout)] = is_personal[exp.local.private_columns(layout)] = True
+    is_personal[exp.model.personal(layout)] = is_personal[private_columns(exp, layout)] = True
     return np.flatnonzero(is_personal)
 
 

@@ -10,6 +10,7 @@ from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.values import State, Uploads
 from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.measures import all as measurements
+from fedexp.simulation.measures import server_data
 from fedexp.simulation.round import Row, run_round
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
@@ -85,14 +86,14 @@ def apply_stop_rule(exp: Experiment, world: World, state: State, row: Row) -> tu
     validates = exp.evaluation.validation and is_due
     if exp.stop.needs_validation or validates:
         assert world.validation is not None
-        measured = world.score(state.models[0], world.validation)
+        measured = server_data.score(exp, world, state, world.validation)
         row = row | measured.columns("validation") | {"evaluate_s": measured.seconds}
     elif exp.evaluation.validation:
         row = row | world.scorer.metric_set.blank("validation")
     if exp.stop.needs_test and not is_due:
         return state, row | world.scorer.metric_set.blank("test") | {"host_s": state.host_s}
     if exp.stop.needs_test:
-        measured = world.score(state.models[0], world.test)
+        measured = server_data.score(exp, world, state, world.test)
         row = row | measured.columns("test") | {"evaluate_s": row.get("evaluate_s", 0.0) + measured.seconds}
     reason, memory = check_call(exp, "stop", exp.stop.judge, row, state.memory.get("stop", {}))
     stop_columns = {f"stop.{name}": value for name, value in memory.get("columns", {}).items()}
@@ -109,7 +110,7 @@ def evaluate_later(
         test_cells = world.scorer.metric_set.blank("test") if exp.evaluation.test else {}
         measure_cells, rowless = measurements.blank(exp, world), sent.without_rows()
         return lambda: (state, row | test_cells | measure_cells, rowless)
-    pending = None if exp.stop.needs_test else world.score_later(state.models[0], world.test)
+    pending = None if exp.stop.needs_test else server_data.score_later(exp, world, state, world.test)
     pending_measures = measurements.begin(exp, world, before, state, sent)
     rowless = sent.without_rows()
 

@@ -46,9 +46,11 @@ class World(PreparedRun):
     """What does not change during a run."""
 
     exp: Experiment
-    partition: Partition  # what the clients train on
+    partition: Partition  # what the clients of the rounds train on
+    sites: Partition  # the same examples by whose they are, where `partition` pools them
     held_out: Partition  # what of `client_eval_data` they measure models on
     unseen: Partition  # what of `client_eval_data` clients that never train measure models on
+    site_names: tuple[str, ...] | None  # of the sites, and behind them of the clients that never train
     malicious: np.ndarray  # ascending
     canaries: Canaries  # the last training examples
     labels: np.ndarray  # of all training examples; 0 where targets are no classes
@@ -79,8 +81,17 @@ class World(PreparedRun):
 
     @cached_property
     def class_counts(self) -> np.ndarray:
-        """How many examples of each class the clients hold, `[N, K]`."""
-        return class_counts(self.partition, self.labels, len(self.label_names))
+        """How many examples of each class the sites hold, `[N, K]`."""
+        return class_counts(self.sites, self.labels, len(self.label_names))
+
+    def trainer_of(self, site: np.ndarray) -> np.ndarray:
+        """The clients `[n]` of the rounds that train on what these sites hold: themselves, or the only one."""
+        return site if self.partition.clients == self.sites.clients else np.zeros_like(site)
+
+    @property
+    def client_names(self) -> tuple[str, ...] | None:
+        """The names of the clients of the rounds; None where they have none, as the only one of pooled data."""
+        return self.site_names if self.partition.clients == self.sites.clients else None
 
     def with_pool(self, pool: WorkerPool) -> "World":
         """The same world with another worker pool."""

@@ -13,6 +13,7 @@ from fedexp.run.state import checkpoint
 from fedexp.run.tables import format_cell, metrics_columns, round_rows
 from fedexp.simulation.build_world import build_experiment, build_world
 from fedexp.simulation.measures import all as measures
+from fedexp.simulation.measures import server_data
 from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
@@ -83,9 +84,9 @@ class Rerun:
     def scores(self, saved_state: SavedState) -> Line:
         """The scores of a state's models on the server's data, by column of metrics.csv."""
         world, state = self.world, self.state(saved_state)
-        column_scores: dict[str, Any] = world.score(state.models[0], world.test).columns("test")
+        column_scores: dict[str, Any] = server_data.score(self.exp, world, state, world.test).columns("test")
         if world.validation is not None:
-            column_scores |= world.score(state.models[0], world.validation).columns("validation")
+            column_scores |= server_data.score(self.exp, world, state, world.validation).columns("validation")
         attack_scores, _ = measures.probes(world, state)()
         return format_row(column_scores | attack_scores)
 

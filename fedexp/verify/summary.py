@@ -62,7 +62,8 @@ def federation_complaints(record: RunRecord, rerun: Rerun) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory() as directory:
         recomputed_file = Path(directory) / path.name
-        federation.write_csv(recomputed_file, rerun.world.class_counts, rerun.world.label_names)
+        world = rerun.world
+        federation.write_csv(recomputed_file, world.class_counts, world.label_names, world.site_names)
         if not filecmp.cmp(recomputed_file, path, shallow=False):
             yield f"{display_path(path)} is not the federation that the config makes"
 

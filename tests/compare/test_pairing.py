@@ -165,3 +165,45 @@ def test_other_code_is_told(method, read):
     (contest,) = make_contests(read(a), read(b))
     assert contest.differences == ("commit: bbbbbbbbbb / 0123456789",)
     assert json.loads((b / "0" / "summary.json").read_text())["git"]["commit"].startswith("0123456789")
+
+
+class TestTraining:
+    """Local, central and federated training of the same data."""
+
+    def test_who_sends_what_and_who_takes_part_may_differ(self, method, read):
+        a = method("all", [0.7], keys={"scenario.training": "local"}, metrics={"mb_down": 0.0, "mb_up": 0.0})
+        more = {"scenario.participants": 3}
+        b = method("random", [0.8], keys=more, metrics={"mb_down": 1.0, "mb_up": 1.0})
+        (contest,) = make_contests(read(a), read(b))
+        assert contest.notes == (
+            "A is local, B federated training, of the same data and with the same test examples",
+            "A has no global model: its test scores are means over the clients' own models",
+            "scenario.participants is 2 and 3",
+            "0 and 8 MB were sent",
+        )
+
+    def test_who_trains_on_what_is_told(self, method, read):
+        keys = {"scenario.training": "central", "evaluation.personal_fraction": 0.2}
+        a = method("all", [0.7], keys=keys, summary={"split_sha256": "other"})
+        (contest,) = make_contests(read(a), read(method("random", [0.8])))
+        assert contest.notes[1:] == ("they train on different examples, evaluation.personal_fraction is 0.2 and null",)
+
+    def test_the_federation_of_one_meets_every_federation_of_its_data(self, method, read, make_run, tmp_path):
+        for alpha in (0.1, 1.0):
+            method("random", [0.8], name=f"b/{alpha}", keys={"federation.alpha": alpha})
+        folder = make_run("a/0", choices={"selector": "random", "federation": "central"})
+        told = json.loads((folder / "summary.json").read_text())
+        (folder / "summary.json").write_text(json.dumps(told | {"data_sha256": "d", "split_sha256": "whole"}))
+        (contest,) = make_contests(read(tmp_path / "a"), read(tmp_path / "b"))
+        assert contest.blocks == ("federation.alpha=0.1 seed 0", "federation.alpha=1 seed 0")
+        assert {ours.folder.name for ours, _ in contest.pairs} == {"0"}
+        assert "A is central, B federated training, of the same data and with the same test examples" in contest.notes
+
+    @pytest.mark.parametrize(("key", "values"), [("rounds", (4, 5)), ("local.epochs", (1, 2))])
+    def test_rounds_and_work_are_refused_all_the_same(self, method, refused, key, values):
+        a = method("all", [0.7], keys={"scenario.training": "local", key: values[0]})
+        assert f"budgets differ, {key} is" in refused(a, method("random", [0.7], keys={key: values[1]}))
+
+    def test_other_test_examples_are_refused(self, method, refused):
+        a = method("all", [0.7], keys={"scenario.training": "local"}, summary={"data_sha256": "e"})
+        assert "their data differ" in refused(a, method("random", [0.7]))

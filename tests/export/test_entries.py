@@ -12,8 +12,12 @@ def entries_of(network):
     return {name: torch.full_like(entry, 2.0) for name, entry in network.state_dict().items()}
 
 
+def make_network(width: int) -> nn.Module:
+    return nn.Sequential(nn.Linear(2, width), nn.ReLU(), nn.Linear(width, 2))
+
+
 def test_wider_layers_take_the_place_of_the_model_s():
-    network, wide = (nn.Sequential(nn.Linear(2, width), nn.ReLU(), nn.Linear(width, 2)) for width in (3, 5))
+    network, wide = (make_network(width) for width in (3, 5))
     set_entries(network, entries_of(wide), "it")
     assert repr(network) == repr(wide)
     assert network(torch.ones(1, 2)).tolist() == [[62.0, 62.0]]  # 5 units of 2 + 2 + 2, each times 2, and 2

@@ -93,6 +93,7 @@ class Data:
     columns: tuple[Column, ...] = ()
     target_columns: tuple[Column, ...] = ()
     vocabulary: tuple[str, ...] = ()
+    subject_names: tuple[str, ...] | None = None  # by the numbers of `Split.subject`, where these people have names
 
     def sha256(self) -> str:
         """Digest of all labels, of evenly spaced examples and of how they are normalised.

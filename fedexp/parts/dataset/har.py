@@ -26,6 +26,7 @@ CHANNELS, FEATURES = 6, 561
 SIZES = {"train": 7_767, "test": 3_162}
 TEST_PEOPLE = (2, 4, 9, 10, 12, 13, 18, 20, 24)
 TRAINING_PEOPLE = 21
+PEOPLE = tuple(f"person {number}" for number in range(31))  # the dataset counts them from 1
 CLASSES = (
     "WALKING", "WALKING_UPSTAIRS", "WALKING_DOWNSTAIRS", "SITTING", "STANDING", "LAYING",
     "STAND_TO_SIT", "SIT_TO_STAND", "SIT_TO_LIE", "LIE_TO_SIT", "STAND_TO_LIE", "LIE_TO_STAND",
@@ -68,9 +69,9 @@ class Har(Dataset):
         held_out = np.isin(arrays["subject"], TEST_PEOPLE)
         train, test = split_by_mask(held_out, arrays["x"], arrays["y"], arrays["subject"])
         if self.representation == "features":
-            return Data(train, test, CLASSES)
+            return Data(train, test, CLASSES, subject_names=PEOPLE)
         mean, std = _moments(train.x)
-        return Data(train, test, CLASSES, mean=mean, std=std)
+        return Data(train, test, CLASSES, mean=mean, std=std, subject_names=PEOPLE)
 
     def _files(self) -> list[str]:
         return list(hapt.TABLES) if self.representation == "features" else list(hapt.published_digests())

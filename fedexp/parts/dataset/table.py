@@ -127,12 +127,15 @@ def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Data
         y, target_columns = _standard_targets(y, settings, ~test, public)
     if settings.predicts != "class":
         y = columns.to_float32(y, " or ".join(settings.targets), "correct them")
-    client = None
+    client = client_names = None
     if settings.client is not None:
-        _, client = columns.encode_distinct(_complete_column(frame, settings.client, "dataset.client"))
+        client_names, client = columns.encode_distinct(_complete_column(frame, settings.client, "dataset.client"))
     x, x_columns = _examples(frame, settings, ~test, public)
-    train, held_out = split_by_mask(test, x, y, client)
-    return Data(train, held_out, names, columns=x_columns, target_columns=target_columns)
+    train, test_examples = split_by_mask(test, x, y, client)
+    subject_names = None if client_names is None else tuple(client_names)
+    return Data(
+        train, test_examples, names, columns=x_columns, target_columns=target_columns, subject_names=subject_names
+    )
 
 
 def _standard_targets(

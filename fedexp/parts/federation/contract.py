@@ -44,6 +44,10 @@ class Federation(Part):
         """The `subjects [S]` that `split` gets: those of the dataset, unless the federation has its own list."""
         return subjects
 
+    def subject_names(self, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        """The names of the numbers that `resolve_subjects` gives; `names` are the dataset's. None: no people."""
+        return names if self.by_subject else None
+
     @abstractmethod
     def split(
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator

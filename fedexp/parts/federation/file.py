@@ -51,6 +51,9 @@ class File(Federation):
     def resolve_subjects(self, subjects: np.ndarray | None) -> np.ndarray:
         return self._owners()[0]
 
+    def subject_names(self, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return self._owners()[2]
+
     def split(
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:
@@ -61,14 +64,19 @@ class File(Federation):
     def _file(self) -> Path:
         return find_user_file(self.path, self.directory, "federation.path", ".csv or .npy")
 
-    def _owners(self) -> tuple[np.ndarray, int]:
+    def _owners(self) -> tuple[np.ndarray, int, tuple[str, ...] | None]:
         file = self._file()
         return _read(self.column, file.suffix, stamp(file))
 
 
 @lru_cache(maxsize=1)
-def _read(column: str | None, suffix: str, source: tuple[tuple[str, int, int], ...]) -> tuple[np.ndarray, int]:
-    """Reads the file, cached while its size and time stay the same. A link's own name has the `suffix`."""
+def _read(
+    column: str | None, suffix: str, source: tuple[tuple[str, int, int], ...]
+) -> tuple[np.ndarray, int, tuple[str, ...] | None]:
+    """The client of each example, how many clients there are, and their names if they are no numbers.
+
+    The file is read once while its size and time stay the same. A link's own name has the `suffix`.
+    """
     file = Path(source[0][0])
     owner = _read_vector(file) if suffix == ".npy" else _read_column(file, column)
     if owner.dtype.kind == "i" and owner.min(initial=0) < -1:
@@ -76,7 +84,8 @@ def _read(column: str | None, suffix: str, source: tuple[tuple[str, int, int], .
     client, clients = number_owners(owner)
     if not clients:
         raise ConfigError(f"{file} must name an owner for some example, but names none")
-    return client, clients
+    names = None if owner.dtype.kind in "iu" else tuple(np.unique(owner[owner != ""]).tolist())
+    return client, clients, names
 
 
 def _read_vector(file: Path) -> np.ndarray:

@@ -47,6 +47,10 @@ class Partition:
         sizes[numbers] = self.sizes
         return Partition(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), self.indices, self.server)
 
+    def pool(self) -> "Partition":
+        """The partition in which one client holds what all clients hold."""
+        return Partition(np.array([0, len(self.indices)], dtype=np.int64), np.sort(self.indices), self.server)
+
     def sha256(self) -> str:
         """Digest of the clients' split: the same for the same split on every machine (little-endian int64)."""
         digest = hashlib.sha256(self.offsets.astype("<i8").tobytes())

@@ -29,7 +29,7 @@ def shorten_table(table: Grid, unit: str = "rows") -> tuple[Grid, str]:
     most = max(_FEWEST_ROWS, min(_MOST_ROWS, _CELLS // len(table.headings)))
     if len(table.rows) <= most:
         return table, ""
-    rows = [table.rows[row] for row in choose_evenly(len(table.rows), most).tolist()]
+    rows = [table.rows[row] for row in map(int, choose_evenly(len(table.rows), most))]
     return Grid(table.headings, rows, table.texts), f"{len(rows)} of {len(table.rows):,} {unit}."
 
 

@@ -141,6 +141,12 @@ def shorten(name: str) -> str:
     return name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
 
 
+def name_columns(axes: "Axes", names: Sequence[str]) -> None:
+    """Names the columns 0, 1, ... from the left; slanted where they would not fit beside each other."""
+    slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names), default=0) > 4 else {}
+    axes.set_xticks(range(len(names)), labels=[shorten(name) for name in names], **slanted)
+
+
 def name_rows(axes: "Axes", names: Sequence[str]) -> None:
     """Names the rows 0, 1, ... from above."""
     axes.set_yticks(range(len(names)), labels=[shorten(name) for name in names])

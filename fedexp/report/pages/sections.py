@@ -26,6 +26,11 @@ _READING = {
         "number of seconds to a target. (k/n): only k of the n runs got there, and the mean is over those. Selections "
         "are summed over the rounds. Epsilon, if any, is the federation's at the end."
     ),
+    "at_clients": (
+        "After the last round, on what each client held out or its own test examples: the mean over clients, and the "
+        "means of their worst and best tenths. Personal: of the model that each client uses, its own if it has one. "
+        "Site: of the global model; where every client trains alone there is none."
+    ),
     "simulated": "Seconds of the simulated clock from the first round on; otherwise as above.",
 }
 _PANELS = (learning, confusion_matrix, simulated, privacy, rounds, selections, federation, clusters)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedexp.maths.curve_metrics import area_under, best, final, higher_is_better, rounds_to, time_to
-from fedexp.report.read import epsilon
+from fedexp.report.read import at_clients, epsilon
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
 
@@ -64,6 +64,16 @@ def simulated_numbers(run: Run, metric: str, toa: Iterable[float]) -> Numbers:
         "rounds": int(run.rounds[-1]),
         "selections": selections,
         f"final {metric}": final(values),
+    }
+
+
+def client_numbers(run: Run, metric: str) -> Numbers:
+    """How good the models are at the clients: the clients' own ones, and the global one."""
+    labels = {metric: metric, "worst_decile": f"worst-tenth {metric}", "best_decile": f"best-tenth {metric}"}
+    return {
+        f"{model} {label}": at_clients.measure(run, f"{model}_{name}")
+        for model in at_clients.MODELS
+        for name, label in labels.items()
     }
 
 

@@ -48,8 +48,7 @@ def data(table: "pd.DataFrame") -> PictureData:
     series = _series(table)
     cells = {column: table[column].to_numpy(dtype=np.float64) for column in series}
     rows = [
-        [str(client), *(_share_text(values[row]) for values in cells.values())]
-        for row, client in enumerate(table["client"])
+        [client, *(_share_text(values[row]) for values in cells.values())] for row, client in enumerate(_names(table))
     ]
     means = [f"{series[column]} {_share_text(_mean(values))}" for column, values in cells.items()]
     text = f"Mean over {len(table):,} clients: {', '.join(means)}."
@@ -76,13 +75,19 @@ def _draw_clients(axes: "Axes", table: "pd.DataFrame") -> None:
     for position in positions[1:]:
         axes.axvline(position - 0.5, color=style.RULE, linewidth=0.8, zorder=0)
     suffixes, explanation = _label_suffixes(table)
-    names = [f"{client}{word}" for client, word in zip(table["client"], suffixes, strict=True)]
-    axes.set_xticks(np.append(positions, end), labels=[*names, "mean"])
+    names = [f"{client}{word}" for client, word in zip(_names(table), suffixes, strict=True)]
+    slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if "name" in table else {}
+    axes.set_xticks(np.append(positions, end), labels=[*map(style.shorten, names), "mean"], **slanted)
     axes.set_xlabel(f"Client{explanation}")
 
 
+def _names(table: "pd.DataFrame") -> list[str]:
+    """What the clients are called: their names, or their numbers."""
+    return [str(client) for client in table["name" if "name" in table else "client"]]
+
+
 def _series(table: "pd.DataFrame") -> dict[str, str]:
-    return {column: name for column, name in SERIES.items() if column in table}
+    return {column: name for column, name in SERIES.items() if column in table and len(table[column].dropna())}
 
 
 def _label_suffixes(table: "pd.DataFrame") -> tuple[list[str], str]:

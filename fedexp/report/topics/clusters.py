@@ -4,9 +4,10 @@ In the picture of clusters.csv column r is round r, 0 what was before the first 
 queue of its cluster until the round in which it joins. Legend: N clients.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ from fedexp.report.draw.picture_data import PictureData, of_table
 from fedexp.report.draw.section import Picture, Section, section
 from fedexp.report.read.measures import statistic
 from fedexp.report.read.methods import Method
+from fedexp.report.read.site_names import label, names_by_client
 from fedexp.report.topics import client_accuracy
 from fedexp.report.topics.client_accuracy import SERIES
 
@@ -64,8 +66,8 @@ def figures(folder: Path, clients: int, rounds: int) -> "Iterator[tuple[str, Fig
     if (folder / "clusters.csv").is_file():
         events = run_tables.read_frame(folder / "clusters.csv", EVENTS)
         clients = max(clients, 1 + max(events["client"].tolist())) if len(events) else clients
-        members = memberships(events, clients, rounds)
-        yield "clusters", membership_figure(members), _membership_data(members)
+        members, names = memberships(events, clients, rounds), names_by_client(folder / "federation.csv")
+        yield "clusters", membership_figure(members, names), _membership_data(members, names)
     if len(table := _accuracies(folder)):
         yield "client_accuracy", client_accuracy.figure(table), client_accuracy.data(table)
 
@@ -108,7 +110,7 @@ def order_by_cluster(members: Memberships) -> tuple[Memberships, list[int]]:
     return Memberships(members.cluster[order], members.waiting[order], members.trained[order]), order.tolist()
 
 
-def membership_figure(members: Memberships) -> "Figure":
+def membership_figure(members: Memberships, names: Mapping[int, str] = MappingProxyType({})) -> "Figure":
     """Clients as rows, ordered by their last cluster, and rounds as columns."""
     clients, rounds = len(members.cluster), members.cluster.shape[1] - 1
     shown, rows = order_by_cluster(members)
@@ -118,7 +120,7 @@ def membership_figure(members: Memberships) -> "Figure":
     style.integer_ticks(axes.xaxis)
     axes.set_xlim(-0.5, rounds + 0.5)
     if len(rows) <= _NUMBERED:
-        axes.set_yticks(range(len(rows)), labels=[str(client) for client in rows], fontsize=8)
+        axes.set_yticks(range(len(rows)), labels=[style.shorten(label(client, names)) for client in rows], fontsize=8)
     else:
         axes.set_yticks([])
         part = f"{len(rows)} of {clients:,}" if len(rows) < clients else f"{clients:,}"
@@ -132,10 +134,10 @@ def color_of(cluster: int) -> str:
     return style.COLORS[(cluster - 1) % len(style.COLORS)]
 
 
-def _membership_data(members: Memberships) -> PictureData:
+def _membership_data(members: Memberships, names: Mapping[int, str]) -> PictureData:
     """The last cluster of each client, and in how many rounds it trained."""
     last, trained = members.cluster[:, -1], members.trained.sum(axis=1)
-    rows = [[str(client), str(cluster or "-"), str(trained[client])] for client, cluster in enumerate(last)]
+    rows = [[label(client, names), str(cluster or "-"), str(trained[client])] for client, cluster in enumerate(last)]
     sizes = [f"{(last == cluster).sum()} in cluster {cluster}" for cluster in np.unique(last[last > 0])]
     text = f"Clients at the end: {', '.join(sizes) or 'none in a cluster'}."
     return of_table(Grid(("client", "last cluster", "rounds trained"), rows), "clients", text)
@@ -161,7 +163,11 @@ def _means(methods: Sequence[Method]) -> list[tuple[str, Grid]]:
 
 
 def _accuracies(folder: Path) -> "pd.DataFrame":
-    return run_tables.read_frame(folder / "client_accuracy.csv", ("client", "global", "personal"))
+    path = folder / "client_accuracy.csv"
+    table = run_tables.read_frame(path, ("client", "global", "personal"))
+    if names := names_by_client(path):
+        table["name"] = [label(client, names) for client in table["client"]]  # as texts, also 7 and NA
+    return table
 
 
 def _mean(table: "pd.DataFrame", model: str) -> float | None:

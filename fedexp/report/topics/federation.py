@@ -1,7 +1,7 @@
-"""Who holds how many examples of which class, and how clients see them, of a run and in a report.
+"""Who holds how many examples of which class, of a run and in a report.
 
-`federation.csv`, `federation.png`, and where the federation makes clients see differently `seen.png`. A report draws
-each different division of the data among the clients once. Legend: N clients, K classes.
+`federation.csv` and `federation.png`. A report draws each different division of the data among the clients once.
+Legend: N clients, K classes.
 """
 
 import csv
@@ -21,28 +21,33 @@ from fedexp.report.draw.picture_data import PictureData, of_table
 from fedexp.report.draw.section import Picture, Section, section
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
+from fedexp.report.read.site_names import label, names_by_client
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-CLIENT_IMAGES = 6  # at most, of a client in `seen.png`
 _BLOCK = 1 << 16  # rows formatted at a time
 _MAX_COLUMNS = 100  # up to so many clients have a column each in the picture
 _NUMBERED = 30  # up to so many clients and classes have their counts written out
 _BINS = 100
-_IMAGE_CLIENTS = 10  # at most, in `seen.png`
 _MAX_PARTITIONS = 8  # at most, in a report
 Users = list[tuple[Method, Run]]
 
 
-def write_csv(path: Path, counts: np.ndarray, class_names: Sequence[str]) -> None:
-    """One row a client: its number, its examples, its examples of each class; `counts` is [N, K]."""
+def write_csv(
+    path: Path, counts: np.ndarray, class_names: Sequence[str], client_names: Sequence[str] | None = None
+) -> None:
+    """One row a client: its number, its name if it has one, its examples, those of each class; `counts` is [N, K]."""
     clients, classes = counts.shape
     row = ",".join(["%d"] * (classes + 2)) + "\n"
     with atomic_path(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerow(["client", "examples", *class_names])
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["client", *["name"] * (client_names is not None), "examples", *class_names])
+        if client_names is not None:
+            writer.writerows([client, client_names[client], row.sum(), *row] for client, row in enumerate(counts))
+            return
         for start in range(0, clients, _BLOCK):
             block = counts[start : start + _BLOCK]
             table = np.column_stack([np.arange(start, start + len(block)), block.sum(axis=1), block])
@@ -50,14 +55,16 @@ def write_csv(path: Path, counts: np.ndarray, class_names: Sequence[str]) -> Non
 
 
 @style.style()
-def draw(path: Path, counts: np.ndarray, class_names: Sequence[str]) -> None:
+def draw(path: Path, counts: np.ndarray, class_names: Sequence[str], client_names: Sequence[str] | None = None) -> None:
     """Writes the picture of `counts [N, K]`."""
-    style.save(path, figure(counts, class_names))
+    style.save(path, figure(counts, class_names, client_names))
 
 
-def figure(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
+def figure(counts: np.ndarray, class_names: Sequence[str], client_names: Sequence[str] | None = None) -> "Figure":
     """A heat map of clients by classes below the client sizes; above 100 clients a summary; `counts` is [N, K]."""
-    return _summary_figure(counts, class_names) if len(counts) > _MAX_COLUMNS else _client_figure(counts, class_names)
+    if len(counts) > _MAX_COLUMNS:
+        return _summary_figure(counts, class_names)
+    return _client_figure(counts, class_names, client_names)
 
 
 def grouped_shares(counts: np.ndarray) -> np.ndarray:
@@ -72,40 +79,6 @@ def grouped_shares(counts: np.ndarray) -> np.ndarray:
     return (np.add.reduceat(shares, starts, axis=0) / members[:, None]).T
 
 
-@style.style()
-def draw_images(path: Path, images: dict[int, np.ndarray], high: float) -> None:
-    """Writes what clients see; `images` holds those of each client, `[n, H, W, channels]`, from 0 to `high`."""
-    style.save(path, image_figure(images, high))
-
-
-def image_figure(images: dict[int, np.ndarray], high: float) -> "Figure":
-    """A row of images for each client, which are `[n, H, W, channels]`; other than three channels are averaged."""
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(1.2 + 0.9 * CLIENT_IMAGES, 0.6 + 0.9 * len(images)), layout="constrained")
-    drawn.suptitle("What clients see", fontsize=11)
-    rows = drawn.subplots(len(images), CLIENT_IMAGES, squeeze=False)
-    for row, (client, client_images) in zip(rows, images.items(), strict=True):
-        for column, axes in enumerate(row):
-            axes.set(xticks=[], yticks=[])
-            axes.spines[:].set_visible(False)
-            if column < len(client_images):
-                axes.imshow(
-                    _scale_pixels(client_images[column], high), cmap="gray", vmin=0, vmax=1, interpolation="nearest"
-                )
-        row[0].set_ylabel(f"Client {client}", rotation=0, ha="right", va="center")
-    return drawn
-
-
-def choose_image_clients(sizes: np.ndarray) -> list[int]:
-    """The clients that are drawn, of those `sizes [N]` with examples: at most ten, evenly over their numbers."""
-    candidates = np.flatnonzero(sizes)
-    if not len(candidates):
-        return []
-    positions = np.linspace(0, len(candidates) - 1, _IMAGE_CLIENTS).round().astype(int)
-    return candidates[np.unique(positions)].tolist()
-
-
 def build_section(methods: Sequence[Method]) -> Section | None:
     """A picture for each of the first divisions."""
     partitions = find_partitions(methods)
@@ -116,7 +89,7 @@ def build_section(methods: Sequence[Method]) -> Section | None:
         Picture(
             name=f"federation_{number}",
             title=f"Federation {number}",
-            figure=figure(counts.to_numpy(), [str(name) for name in counts]),
+            figure=figure(counts.to_numpy(), [str(name) for name in counts], _client_names(counts)),
             data=_data(counts),
             caption=f"{_describe_users(users, methods)}.",
             tab=f"Federation {number}",
@@ -145,13 +118,17 @@ def find_partitions(methods: Sequence[Method]) -> "list[tuple[pd.DataFrame, User
 def _data(counts: "pd.DataFrame") -> PictureData:
     """The examples of each client."""
     table = counts.to_numpy()
-    rows = [[str(client), str(row.sum()), *map(str, row)] for client, row in enumerate(table)]
+    rows = [[str(client), str(row.sum()), *map(str, row)] for client, row in zip(counts.index, table, strict=True)]
     sizes = table.sum(axis=1)
     text = f"{_heading(table)}. Client sizes from {sizes.min():,} to {sizes.max():,}.".replace("\n", ". ")
     return of_table(Grid(("client", "examples", *map(str, counts)), rows), "clients", text)
 
 
-def _client_figure(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
+def _client_names(counts: "pd.DataFrame") -> list[str] | None:
+    return None if counts.index.dtype.kind == "i" else list(counts.index)
+
+
+def _client_figure(counts: np.ndarray, class_names: Sequence[str], client_names: Sequence[str] | None) -> "Figure":
     from matplotlib.figure import Figure
 
     clients, classes = counts.shape
@@ -171,7 +148,10 @@ def _client_figure(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
     if numbered:
         heatmap.draw_numbers(main, counts.T, lambda count: f"{count}" if count else "")
     _name_classes(main, class_names)
-    main.set_xticks(range(0, clients, 1 if numbered else 10))
+    if client_names is not None and clients <= _NUMBERED:
+        style.name_columns(main, client_names[:clients])
+    else:
+        main.set_xticks(range(0, clients, 1 if numbered else 10))
     main.set_xlabel("Client")
     return drawn
 
@@ -224,17 +204,13 @@ def _draw_sizes(axes: "Axes", sizes: np.ndarray) -> None:
     axes.set(xlabel="Examples of a client", ylabel="Clients")
 
 
-def _scale_pixels(image: np.ndarray, high: float) -> np.ndarray:
-    scaled = np.clip(image.astype(np.float64) / high, 0, 1)
-    return scaled if scaled.shape[-1] == 3 else scaled.mean(axis=-1)
-
-
 def _read_counts(path: Path) -> "pd.DataFrame":
-    counts = run_tables.read_frame(path).iloc[:, 2:]
+    names = names_by_client(path)
+    counts = run_tables.read_frame(path).iloc[:, 3 if names else 2 :]
     for name, column in counts.items():
         if column.dtype.kind != "i" and len(column):
             raise ConfigError(f"{display_path(path)} must have whole numbers in its column {name}; is it damaged?")
-    return counts
+    return counts.set_axis([label(client, names) for client in range(len(counts))]) if names else counts
 
 
 def _describe_users(users: Users, methods: Sequence[Method]) -> str:

@@ -10,10 +10,12 @@ from fedexp.report.draw.picture_data import enumerate_methods, number_text, of_t
 from fedexp.report.draw.section import Picture, Section, section
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
+from fedexp.report.read.site_names import label, shared_names
 
 _POINTS = 200
 _QUARTILES = (0, 0.25, 0.5, 0.75, 1)
 _CLIENTS, _METHODS = 120, 40  # of a map of clients by methods
+_NAMED = 30  # up to so many clients have their names written out
 _NOTE = (
     "The number of rounds in which a client took part. Kernel density (Gaussian, Scott's bandwidth): the clients of "
     "all seeds pooled, cut at 0; a vertical line where all took part equally often. By rank: the clients of each run "
@@ -29,8 +31,9 @@ _RANKS = bands.PlotSpec(
 
 
 def build_section(methods: Sequence[Method]) -> Section | None:
-    """Of the methods whose runs have clients.csv."""
-    recorded_methods = [method for method in methods if any(run.selections.any() for run in method.runs)]
+    """Of the methods whose runs have clients.csv, but for central training, in which nobody is selected."""
+    federated = [method for method in methods if method.runs[0].config.get("scenario.training") != "central"]
+    recorded_methods = [method for method in federated if any(run.selections.any() for run in method.runs)]
     if not recorded_methods:
         return None
     pictures = [
@@ -105,9 +108,13 @@ def _client_map(methods: Sequence[Method]) -> Picture | None:
     figure, axes = style.row_canvas(title, "Client", len(methods), 1.3)
     heatmap.draw_cells(figure, axes, values, "Rounds")
     style.name_rows(axes, [method.label for method in methods])
-    style.integer_ticks(axes.xaxis)
+    names = shared_names([run.folder for method in methods for run in method.runs])
+    if len(names) == clients <= _NAMED:
+        style.name_columns(axes, [label(client, names) for client in range(clients)])
+    else:
+        style.integer_ticks(axes.xaxis)
     rows = [
-        [str(client), *(number_text(value) if np.isfinite(value) else "-" for value in column)]
+        [label(client, names), *(number_text(value) if np.isfinite(value) else "-" for value in column)]
         for client, column in enumerate(values.T)
     ]
     text = enumerate_methods(

@@ -13,13 +13,22 @@ import pandas as pd
 from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.maths.curve_metrics import SHARES, higher_is_better
 from fedexp.report.draw.markdown import Grid
-from fedexp.report.read.measures import Numbers, Statistic, host_numbers, simulated_numbers, statistic, thresholds
+from fedexp.report.read.measures import (
+    Numbers,
+    Statistic,
+    client_numbers,
+    host_numbers,
+    simulated_numbers,
+    statistic,
+    thresholds,
+)
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run, shared_metric
 
 _ACCURACY, _COUNT, _PERCENT = 4, 1, 2  # decimals
 _COUNTS = ("selections", "rounds", "participants/round")
 _DIGITS = 4  # that matter, of everything else
+_METRIC = ("final ", "best ", "personal ", "site ")  # what a quantity of the main metric begins with
 _LESS_IS_BETTER = ("loss AUC", "RoA@")
 _TARGETS = {"RoA@": "Rounds to a target", "ToA@": "Seconds to a target"}
 
@@ -112,7 +121,7 @@ class Table:
 
 
 def make_tables(methods: Sequence[Method], view: View = ALL) -> list[Table]:
-    """The table of every method and, where a simulated clock ran, the one of the methods it ran for.
+    """The table of every method; those of the methods measured at the clients, and of those with a simulated clock.
 
     Raises:
         ConfigError: a column was asked for that no table has.
@@ -123,6 +132,8 @@ def make_tables(methods: Sequence[Method], view: View = ALL) -> list[Table]:
     untimed = len(timed) < len(methods)
     hosts = toa if untimed else ()
     tables = [_table("results", "Results", methods, lambda run: host_numbers(run, metric, roa, hosts))]
+    at_clients = _table("at_clients", "At the clients", methods, lambda run: client_numbers(run, metric))
+    tables += [_without_repeats(at_clients)] if at_clients.quantities else []
     if timed:
         tables.append(_table("simulated", "Simulated time", timed, lambda run: simulated_numbers(run, metric, toa)))
     _check_columns(view, tables)
@@ -153,13 +164,13 @@ def decimals(quantity: str) -> int | None:
 
 
 def _is_share(quantity: str) -> bool:
-    end, _, metric = quantity.partition(" ")
-    return end in ("final", "best") and metric in SHARES
+    metric = quantity.partition(" ")[2]
+    return quantity.startswith(_METRIC) and (metric in SHARES or quantity.endswith(SHARES))
 
 
 def _higher_is_better(quantity: str, metric: str) -> bool | None:
     """None for what is neither good nor bad, and for seconds of the host, which depend on what else it did."""
-    if quantity.startswith(("final ", "best ")):
+    if quantity.startswith(_METRIC):
         return higher_is_better(metric)
     simulated = quantity.startswith("ToA@") and quantity.endswith(" sim s")
     return False if simulated or quantity.startswith(_LESS_IS_BETTER) else None
@@ -188,6 +199,17 @@ def _table(name: str, title: str, methods: Sequence[Method], numbers: Callable[[
     rows = [_statistics([numbers(run) for run in method.runs]) for method in methods]
     shown = [quantity for quantity in rows[0] if any(row[quantity].count for row in rows)]
     return Table(name, title, methods, [{quantity: row[quantity] for quantity in shown} for row in rows])
+
+
+def _without_repeats(table: Table) -> Table:
+    """The table without the columns of the global model, if no client has a model of its own beside it."""
+    pairs = [(name, name.replace("site ", "personal ", 1)) for name in table.quantities if name.startswith("site ")]
+    repeats = all(
+        row[site].mean is None or row[site] == row.get(personal) for row in table.rows for site, personal in pairs
+    )
+    hidden = {site for site, _ in pairs} if repeats else set()
+    rows = [{name: value for name, value in row.items() if name not in hidden} for row in table.rows]
+    return replace(table, rows=rows)
 
 
 def _statistics(runs: Sequence[Numbers]) -> dict[str, Statistic]:

@@ -3,6 +3,8 @@
 Without clusters these are the global model and the client's own. Clients that never trained follow the others, with 1
 in the column `unseen` and no model of their own. With clusters they are left out.
 
+Where every client trains alone, there is no global model, and a column `test` has the client's own on the test data.
+
 The ensembles are those of `clusters.vote`, `max`, `mean` and `nearest`, of all clusters that have members, here asked
 for data of somebody inside. `personal` is the model that the client uses: its cluster's, with what it keeps to itself.
 """
@@ -27,11 +29,15 @@ def accuracy_rows(exp: Experiment, world: World, state: State) -> list[dict[str,
     """A row for each measured client; none if no models are measured at the clients."""
     if not exp.evaluation.personal:
         return []
-    return (
-        rows_with_clusters(exp, world, state)
-        if exp.clustering.has_clusters
-        else rows_without_clusters(exp, world, state)
-    )
+    rows = rows_with_clusters if exp.clustering.has_clusters else rows_without_clusters
+    return [with_name(world, line) for line in rows(exp, world, state)]
+
+
+def with_name(world: World, line: dict[str, Any]) -> dict[str, Any]:
+    """The row with the client's name behind its number, where clients have names."""
+    if world.site_names is None:
+        return line
+    return {"client": line["client"], "name": world.site_names[line["client"]], **line}
 
 
 def rows_without_clusters(exp: Experiment, world: World, state: State) -> list[dict[str, Any]]:
@@ -39,16 +45,28 @@ def rows_without_clusters(exp: Experiment, world: World, state: State) -> list[d
     lines, layout = [], state.models[0].layout
     for client in measured_clients(exp, world).tolist():
         (personal_row,) = personal_models(exp, world, state, np.array([client]))
-        models = (state.models[0], Weights(personal_row, layout))
-        lines.append(_client_row(world, client, world.held_out.shard(client), models))
+        own_model, shard = Weights(personal_row, layout), world.held_out.shard(client)
+        lines.append(
+            _alone_row(world, client, shard, own_model)
+            if exp.scenario.trains_alone
+            else _client_row(world, client, shard, (state.models[0], own_model))
+        )
     if not exp.evaluation.unseen_fraction:
         return lines
-    training = world.partition.clients
+    training = world.sites.clients
     unseen_lines = [
         _client_row(world, training + client, world.unseen.shard(client), (state.models[0],))
         for client in measured_unseen(exp, world).tolist()
     ]
     return [{**line, "unseen": 0} for line in lines] + [{**line, "unseen": 1} for line in unseen_lines]
+
+
+def _alone_row(world: World, client: int, shard: np.ndarray, own_model: Weights) -> dict[str, Any]:
+    scores = {"personal": float(score_on_shard(world, own_model, shard)[0])}
+    if world.exp.evaluation.test:
+        metric_set, index = world.scorer.metric_set, torch.arange(len(world.test), device=own_model.flat.device)
+        scores["test"] = world.scorer.score(own_model, world.test, metric_set, index).metrics[metric_set.main]
+    return {"client": client, "examples": len(shard), "global": None, **scores}
 
 
 def _client_row(world: World, client: int, shard: np.ndarray, models: tuple[Weights, ...]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from fedexp.simulation.world import World
 from fedexp.training.workers.pool import Work
 
 FLOATS = 2**24  # entries of the models that one job holds
+ScoreModel = Callable[[int, Weights], torch.Tensor]  # of a client and its model
 
 
 def columns(exp: Experiment) -> tuple[str, ...]:
@@ -42,7 +43,10 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
     if not columns(exp):
         return lambda: ({}, 0.0)
     owner = measured_clients(exp, world)
-    work = scoring_work(exp, world, state, owner)
+    work = scoring_work(
+        exp, world, state, owner, 2,
+        lambda site, weights: score_on_shard(world, weights, world.held_out.shard(site)),
+    )  # fmt: skip
     world.pool.defer(work)
 
     def result() -> tuple[dict[str, Any], float]:
@@ -80,18 +84,25 @@ def score_on_shard(
     return torch.tensor([scores.metrics[metric_set.main], scores.seconds], dtype=torch.float64, device=device)
 
 
-def scoring_work(exp: Experiment, world: World, state: State, owner: np.ndarray) -> Work:
-    """Jobs for some of the clients `owner [n]` at a time: (main metric, seconds) of each."""
-    work = Work(torch.zeros((len(owner), 2), dtype=torch.float64, device=world.first.flat.device))
-    group_size = max(1, FLOATS // world.layout.size)
+def scoring_work(exp: Experiment, world: World, state: State, owner: np.ndarray, width: int, score: ScoreModel) -> Work:
+    """Jobs for some of the clients `owner [n]` at a time: of each the `width` numbers that `score` gives its model."""
+    work = Work(torch.zeros((len(owner), width), dtype=torch.float64, device=world.first.flat.device))
+    layout, group_size = state.models[0].layout, max(1, FLOATS // world.layout.size)
+
+    def scores(positions: np.ndarray) -> torch.Tensor:
+        rows = personal_models(exp, world, state, owner[positions])
+        clients = owner[positions].tolist()
+        return torch.stack([score(client, Weights(row, layout)) for client, row in zip(clients, rows, strict=True)])
+
     for start in range(0, len(owner), group_size):
         positions = np.arange(start, min(start + group_size, len(owner)))
-        work.jobs.append((positions, lambda positions=positions: _scores(exp, world, state, owner[positions])))
+        work.jobs.append((positions, lambda positions=positions: scores(positions)))
     return work
 
 
 def personal_models(exp: Experiment, world: World, state: State, owner: np.ndarray) -> torch.Tensor:
-    """The models that these clients use, `[n, D]`: what the rule serves, given their cluster's and what they keep."""
+    """The models that these sites use, `[n, D]`: what the rule serves, given their cluster's and what they keep."""
+    owner = world.trainer_of(owner)
     number = exp.clustering.model_of(owner, state.memory.get("clustering", {}))
     rows = state.models[0].flat.expand(len(owner), -1)
     if number.any():
@@ -104,11 +115,3 @@ def over_clients(values: np.ndarray, higher: bool) -> tuple[float, ...]:
     """Mean, worst and best tenth, standard deviation and Jain's index of `values [n]`."""
     tenths = worst_tenth(values, higher), best_tenth(values, higher)
     return float(values.mean()), *tenths, deviation(values), jain(values)
-
-
-def _scores(exp: Experiment, world: World, state: State, owner: np.ndarray) -> torch.Tensor:
-    layout, rows = state.models[0].layout, personal_models(exp, world, state, owner)
-    shards = map(world.held_out.shard, owner.tolist())
-    return torch.stack(
-        [score_on_shard(world, Weights(row, layout), shard) for row, shard in zip(rows, shards, strict=True)]
-    )

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from fedexp.core.values import SERVER, State, Uploads, Weights, finite
 from fedexp.process.device_clock import synchronized_time
-from fedexp.simulation.personal_columns import restore_personal
+from fedexp.simulation.personal_columns import private_columns, restore_personal
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.start import dispatch
 from fedexp.simulation.world import World
@@ -55,8 +55,8 @@ def score_later(
 def trained_rows(exp: Experiment, world: World, before: State, after: State, sent: Uploads) -> torch.Tensor:
     """The clients' own models at the end of the round between these states, `[C, D]`, private columns included."""
     rows = dispatch(exp, world, before.models, sent.model, sent.owner, before.memory) + sent.delta
-    private_columns = torch.from_numpy(exp.local.private_columns(world.layout)).to(rows.device)
-    rows[:, private_columns] = restore_personal(exp, world.layout, sent.owner, rows, after.memory)[:, private_columns]
+    private = torch.from_numpy(private_columns(exp, world.layout)).to(rows.device)
+    rows[:, private] = restore_personal(exp, world.layout, sent.owner, rows, after.memory)[:, private]
     usable = (sent.owner != SERVER) & (sent.examples > 0) & finite(rows)
     return rows[torch.from_numpy(usable).to(rows.device)]
 

@@ -23,6 +23,7 @@ from fedexp.parts.federation.held_out import hold_out
 from fedexp.parts.federation.own_tests import assign_test_examples
 from fedexp.parts.federation.partition import Partition
 from fedexp.simulation.setup.experiment import Experiment
+from fedexp.simulation.setup.site_names import find_site_names
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ class DataSplit:
     unseen: Partition  # what the clients that never train measure models on
     validation: np.ndarray  # the server's, ascending; none unless some part asks for them
     public: np.ndarray  # the server's, ascending
+    names: tuple[str, ...] | None = None  # of the clients, those that never train behind the others
 
 
 def split_data(exp: Experiment, data: Data) -> tuple[DataSplit, Data]:
@@ -62,7 +64,10 @@ def split_data(exp: Experiment, data: Data) -> tuple[DataSplit, Data]:
             "use more of them"
         )
     public = np.sort(np.concatenate([public, all_clients.server]))
-    return DataSplit(partition, held_out, unseen_examples, validation, public), shift_features(exp, data, all_clients)
+    names = find_site_names(exp, data, all_clients)
+    names = names and tuple(names[client] for client in (*training, *unseen))
+    split = DataSplit(partition, held_out, unseen_examples, validation, public, names)
+    return split, shift_features(exp, data, all_clients)
 
 
 def warn_of_unused_subjects(exp: Experiment, data: Data) -> None:

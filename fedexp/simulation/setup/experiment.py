@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, fields
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError
@@ -49,6 +49,17 @@ class Scenario(Part):
     byzantine: Annotated[int, Range(0)] = 0
     malicious_hold_data: bool = True
     public_fraction: Annotated[float, Range(0, 1, high_open=True)] = 0.0
+    training: Literal["local", "central"] | None = None  # None: federated
+
+    @property
+    def trains_alone(self) -> bool:
+        """Whether every client trains alone: nothing is sent, and nothing averaged."""
+        return self.training == "local"
+
+    @property
+    def pools_data(self) -> bool:
+        """Whether one client trains on the examples of all."""
+        return self.training == "central"
 
     @property
     def copies(self) -> bool:

@@ -51,7 +51,7 @@ def give_copies(exp: Experiment, data: Data, split: DataSplit) -> tuple[Data, Da
     owner[honest_examples] = np.repeat(honest_clients, split.partition.sizes)
     owner[examples:] = np.repeat(malicious, copies)
     held_out = split.held_out.among(clients, honest_clients)
-    split = replace(split, partition=partition_by_owner(owner, clients), held_out=held_out)
+    split = replace(split, partition=partition_by_owner(owner, clients), held_out=held_out, names=None)
     return append_copies(data, np.concatenate(drawn)), split, malicious
 
 

@@ -1,6 +1,5 @@
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -124,25 +123,3 @@ def test_what_is_no_number_of_examples_is_named(make_run, tmp_path, row):
 def test_a_table_without_clients_or_classes_is_left_out(make_run, tmp_path, text):
     (make_run("0") / "federation.csv").write_text(text)
     assert federation.find_partitions(group_runs(collect_runs([tmp_path])[0])) == []
-
-
-@style.style()
-def test_a_row_for_each_client_with_its_images():
-    gray, colour = np.full((2, 4, 4, 1), 510), np.full((9, 4, 4, 3), 51)
-    drawn = federation.image_figure({3: gray, 8: colour}, 255)
-    shown = [axes.images[0].get_array() for axes in drawn.axes if axes.images]
-    assert [np.asarray(one).shape for one in shown] == [(4, 4)] * 2 + [(4, 4, 3)] * federation.CLIENT_IMAGES
-    assert float(np.asarray(shown[0]).max()) == 1
-    assert float(np.asarray(shown[-1]).max()) == pytest.approx(0.2)
-    assert [axes.get_ylabel() for axes in drawn.axes if axes.get_ylabel()] == ["Client 3", "Client 8"]
-
-
-def test_the_clients_are_spread_over_their_numbers():
-    assert federation.choose_image_clients(np.array([0, 4, 4])) == [1, 2]
-    assert federation.choose_image_clients(np.ones(100)) == [0, 11, 22, 33, 44, 55, 66, 77, 88, 99]
-    assert federation.choose_image_clients(np.zeros(3)) == []
-
-
-def test_the_picture_is_written(tmp_path: Path):
-    federation.draw_images(tmp_path / "seen.png", {0: np.zeros((1, 4, 4, 1))}, 1.0)
-    assert (tmp_path / "seen.png").read_bytes().startswith(b"\x89PNG")

@@ -152,3 +152,19 @@ def test_chosen_columns_and_percent(make_run, tmp_path):
         ConfigError, match=r"--columns: these runs have no column acuracy; did you mean best accuracy or final accuracy"
     ):
         made(tmp_path, tables.View(columns=("acuracy",)))
+
+
+def test_at_the_clients_by_hand(make_run, tmp_path):
+    """Of three clients a tenth is one; the global model's columns are shown where it differs from the clients' own."""
+    own = {f"personal_{name}": [None, None, None, value] for name, value in (("accuracy", 0.75), ("worst_decile", 0.5))}
+    folder = make_run("0", metrics={**own, "personal_best_decile": [None, None, None, 1.0]})
+    table = next(table for table in made(tmp_path) if table.name == "at_clients")
+    assert [line[2:] for _, grid in table.grids() for line in grid.rows] == [["0.7500", "0.5000", "1.0000"]]
+    (folder / "client_accuracy.csv").write_text("client,examples,global,personal\n0,4,0.5,0.5\n1,4,0.7,1.0\n")
+    table = next(table for table in made(tmp_path) if table.name == "at_clients")
+    assert row(table, "random")["site accuracy"] == "0.6000"
+    (folder / "client_accuracy.csv").write_text(
+        "client,examples,global,personal\n0,4,0.5,0.5\n1,4,1.0,1.0\n2,4,0.75,1\n"
+    )
+    table = next(table for table in made(tmp_path) if table.name == "at_clients")
+    assert "site accuracy" not in row(table, "random")

@@ -9,13 +9,17 @@ from fedexp.config import catalog, roles
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.simulation.setup import compatibility
-from fedexp.simulation.setup.compatibility import ROWS, Incompatibility
 from fedexp.simulation.setup.experiment import Experiment
+from fedexp.simulation.setup.incompatible_pairs import ROWS, Incompatibility
 from scripts import compatibility_page
 
 SETTINGS = {
-    "evaluation": ["evaluation.local_models=true"],
-    "scenario": ["scenario.malicious=2", "scenario.malicious_hold_data=false"],
+    ("evaluation", "local_models"): ["evaluation.local_models=true"],
+    ("evaluation", "unseen_fraction"): ["evaluation.unseen_fraction=0.2", "evaluation.personal_fraction=0.2"],
+    ("scenario", "copies"): ["scenario.malicious=2", "scenario.malicious_hold_data=false"],
+    ("scenario", "malicious"): ["scenario.malicious=1"],
+    ("scenario", "trains_alone"): ["scenario.training=local"],
+    ("scenario", "pools_data"): ["scenario.training=central"],
 }
 
 
@@ -25,7 +29,7 @@ def example(row: Incompatibility, *instead: str) -> Experiment:
     words = [
         f"{role}={compatibility_page.options(role, flag)[0]}" for role, flag in sides if role in roles.role_names()
     ]
-    settings = [word for role, _ in sides for word in SETTINGS.get(role, ())]
+    settings = [word for side in sides for word in SETTINGS.get(side, ())]
     chosen = {word.partition("=")[0]: word for word in (*words, *settings, *instead)}
     return spec.build(compatibility_page.whole(*chosen.values()))
 

@@ -1,0 +1,45 @@
+"""How a run's models do at its clients: the mean over clients, and their worst and best tenths.
+
+Names begin with `personal_` for the model that each client uses, as the last evaluated round of metrics.csv tells, and
+with `site_` for the global model on the same examples, from client_accuracy.csv; clients that never train are left out
+of both. Where every client trains alone there is no global model, and no `site_`.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fedexp.files import run_tables
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, final
+from fedexp.maths.spread import best_tenth, worst_tenth
+from fedexp.report.read.runs import Run
+
+MODELS = ("personal", "site")
+SPREADS = {"worst_decile": worst_tenth, "best_decile": best_tenth}
+
+
+def names(metric: str) -> Iterator[str]:
+    """All measures of runs with this main metric."""
+    return (f"{model}_{name}" for model in MODELS for name in (metric, *SPREADS))
+
+
+def measure(run: Run, name: str) -> float | None:
+    """The number with this name; None where the run does not have it."""
+    model, _, statistic = name.partition("_")
+    if model == "personal":
+        return final(run.column(name))
+    values = site_values(run)
+    if not len(values) or statistic not in (run.metric, *SPREADS):
+        return None
+    spread = SPREADS.get(statistic)
+    return float(values.mean()) if spread is None else spread(values, HIGHER_IS_BETTER[run.metric])
+
+
+def site_values(run: Run) -> np.ndarray:
+    """The final global model's main metric at each client that trains, `[n]`; none where it is not known."""
+    table = run_tables.read_frame(run.folder / "client_accuracy.csv", ("client", "global"))
+    if not len(table):
+        return np.zeros(0)
+    values = table["global"].to_numpy(dtype=np.float64)
+    trains = table["unseen"].to_numpy() != 1 if "unseen" in table else np.ones(len(table), dtype=bool)
+    return values[trains & ~np.isnan(values)]

@@ -1,0 +1,75 @@
+"""The models of a state on the server's data: the test data, or the validation data.
+
+That is the global model. Where every client trains alone (`scenario.training=local`) there is none: each client's own
+model is scored, and what is told are means over these clients, each of which counts alike. Malicious clients, and those
+without examples, are left out; of more than `evaluation.personal_clients` a seeded sample is scored, the same in every
+round.
+
+Legend: n clients scored.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from fedexp.core.values import State, Weights
+from fedexp.scoring.metrics import MetricSet
+from fedexp.scoring.scorer import DeferredScore, Scores
+from fedexp.scoring.side_stream import PendingScore
+from fedexp.simulation.measures.own_models import sample_clients, scoring_work
+from fedexp.simulation.setup.experiment import Experiment
+from fedexp.simulation.world import World
+from fedexp.training.client.examples import Examples
+from fedexp.training.workers.pool import Work
+
+
+class MeanScore:
+    """The mean of the scores of several models, which other workers may still compute."""
+
+    def __init__(self, work: Work, finish: Callable[[Work], None], metric_set: MetricSet) -> None:
+        """`work` gives a row (loss, seconds, every metric) for each model."""
+        self.work, self.finish, self.metric_set = work, finish, metric_set
+
+    def result(self) -> Scores:
+        """The mean scores, each over the models for which it is defined, and the seconds of all models."""
+        self.finish(self.work)
+        losses, seconds, *values = self.work.out.cpu().numpy().T
+        metrics = {name: mean_defined(value) for name, value in zip(self.metric_set.value_names, values, strict=True)}
+        return Scores(float(losses.mean()), metrics, float(seconds.sum()))
+
+
+def mean_defined(values: np.ndarray) -> float:
+    """The mean of `values [n]` that are not NaN; NaN if all are."""
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else float("nan")
+
+
+def score_later(
+    exp: Experiment, world: World, state: State, examples: Examples
+) -> DeferredScore | PendingScore | MeanScore:
+    """Starts scoring a state's models on `examples`; idle workers take the jobs, at the latest for the result."""
+    if not exp.scenario.trains_alone:
+        return world.score_later(state.models[0], examples)
+    metric_set, index = world.scorer.metric_set, torch.arange(len(examples), device=world.first.flat.device)
+
+    def score_row(_: int, weights: Weights) -> torch.Tensor:
+        scores = world.scorer.score(weights, examples, metric_set, index)
+        row = [scores.loss, scores.seconds, *(scores.metrics[name] for name in metric_set.value_names)]
+        return torch.tensor(row, dtype=torch.float64, device=weights.flat.device)
+
+    width = 2 + len(metric_set.value_names)
+    work = scoring_work(exp, world, state, alone_clients(exp, world), width, score_row)
+    world.pool.defer(work)
+    return MeanScore(work, world.pool.finish, metric_set)
+
+
+def score(exp: Experiment, world: World, state: State, examples: Examples) -> Scores:
+    """The scores of a state's models, now."""
+    return score_later(exp, world, state, examples).result()
+
+
+def alone_clients(exp: Experiment, world: World) -> np.ndarray:
+    """The clients `[n]` whose own models are scored where each trains alone, ascending."""
+    holders = np.setdiff1d(np.flatnonzero(world.partition.sizes), world.malicious)
+    return sample_clients(exp, holders, "personal_clients")

@@ -1,0 +1,161 @@
+"""The pairs of parts that exclude each other, as a table. `compatibility.py` refuses them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from fedexp.config import roles
+from fedexp.core.part import option
+from fedexp.simulation.setup.experiment import Experiment
+
+
+@dataclass(frozen=True)
+class Incompatibility:
+    """A pair of parts that exclude each other: of `role` with `flag`, and of `other_role` with `other_flag`.
+
+    Flags are those of their contracts, with `not` before them where they must be false. `because` and `but` say in
+    words what is so on either side; `{part.FLAG}` stands for what a flag says. `use` is what to write instead.
+    """
+
+    role: str
+    flag: str
+    because: str
+    other_role: str
+    other_flag: str
+    but: str
+    use: str
+
+    def holds(self, exp: Experiment) -> bool:
+        """Whether an experiment has both parts of this pair."""
+        return has_flag(_part_of(exp, self.role), self.flag) and has_flag(
+            _part_of(exp, self.other_role), self.other_flag
+        )
+
+    def sentence(self, exp: Experiment) -> str:
+        """The error message: why the two exclude each other, and what to use instead."""
+        first, second = _describe(exp, self.role, self.flag), _describe(exp, self.other_role, self.other_flag)
+        because = self.because.format(part=_part_of(exp, self.role))
+        return f"{first} {because}, but {second} {self.but.format(part=_part_of(exp, self.other_role))}; use {self.use}"
+
+
+PUBLIC = "scenario.public_fraction=0.2, or federation.server_persons where federation=subject"
+WIDTHS = "changes the widths of its hidden layers"
+SETTINGS = {  # flags that are no keys, as they are typed
+    ("scenario", "copies"): "scenario.malicious_hold_data=false",
+    ("scenario", "trains_alone"): "scenario.training=local",
+    ("scenario", "pools_data"): "scenario.training=central",
+    ("scenario", "malicious"): "scenario.malicious",
+    ("evaluation", "unseen_fraction"): "evaluation.unseen_fraction",
+    ("evaluation", "local_models"): "evaluation.local_models",
+}
+ALONE = "has every client train alone and averages nothing"
+HIDES = "shows nobody the row of a single client"
+# fmt: off
+ROWS = tuple(Incompatibility(*row) for row in (
+    ("stop", "needs_clock", "needs a simulated clock", "fleet", "not simulates", "has none", "fleet=simulated"),
+    ("stop", "needs_privacy", "needs a ledger", "privacy", "not guarantees", "keeps none",
+     "privacy=dp_sgd or another"),
+    ("selector", "needs_fleet", "asks for the clients' machines and links", "fleet", "not simulates", "has none",
+     "fleet=simulated"),
+    ("features", "needs_public", "needs public data of the server", "", "not holds_public", "has none", PUBLIC),
+    ("pretraining", "needs_public", "needs public data of the server", "", "not holds_public", "has none", PUBLIC),
+    ("clustering", "needs_public", "needs public data of the server", "", "not holds_public", "has none", PUBLIC),
+    ("aggregator", "keeps_rows", "remembers the row of each client", "pre_aggregation", "averages_rows",
+     "mixes the rows of several", "pre_aggregation=none"),
+    ("server_optimizer", "needs_layout", "compares each global model with the one before", "aggregator",
+     "not keeps_layout", WIDTHS, "server_optimizer=replace"),
+    ("server_schedule", "moves", "changes the server's rate from round to round", "server_optimizer", "not has_rate",
+     "has none", "server_optimizer=momentum server_optimizer.beta=0"),
+    ("pre_aggregation", "averages_rows", "mixes the rows of clients", "aggregator", "not keeps_layout",
+     WIDTHS + ", and each client holds others of their units", "pre_aggregation=none"),
+    ("local", "keeps_rows", "keeps a row of every client from round to round", "aggregator", "not keeps_layout",
+     WIDTHS + ", and another round's row may hold other units", "local=sgd"),
+    ("clustering", "has_clusters", "averages and compares models of one shape", "aggregator", "not keeps_layout",
+     WIDTHS, "clustering=none"),
+    ("selector", "averages_models", "averages the global model with the clients'", "aggregator", "not keeps_layout",
+     WIDTHS, "selector=random"),
+    ("audit", "needs_uploads", "with audit.score=uploads compares what is sent with gradients of the global model",
+     "aggregator", "not keeps_layout", WIDTHS, "audit.score=loss"),
+    ("privacy", "guarantees", "covers what is trained", "selector", "reveals", "learns {part.reveals}",
+     "selector=random"),
+    ("privacy", "guarantees", "covers what is trained", "aggregator", "reveals", "learns {part.reveals}",
+     "aggregator=fedavg"),
+    ("privacy", "guarantees", "covers what is trained", "clustering", "reveals", "learns {part.reveals}",
+     "clustering=none"),
+    ("privacy", "noises_mean", "noises the mean of the clipped updates, each with the same share", "aggregator",
+     "not averages_uniformly", "is no such mean", "aggregator=fedavg aggregator.weighting=uniform"),
+    ("privacy", "noises_mean", "noises the mean of the clipped updates, each with the same share", "pre_aggregation",
+     "averages_rows", "mixes them before", "pre_aggregation=none"),
+    ("privacy", "noises_mean", "noises the mean of the clipped updates", "selector", "averages_models",
+     "looks at those of single clients", "selector=random"),
+    ("aggregator", "normalises", "divides each update by the weights of its gradients", "local", "not is_gradient_sum",
+     "{part.no_gradient_sum}", "local=sgd local.worker_momentum=false"),
+    ("aggregator", "normalises", "divides the update of each client by how much it trained", "pre_aggregation",
+     "averages_rows", "mixes the rows of several", "pre_aggregation=none"),
+    ("pre_aggregation", "averages_rows", "mixes the rows of clients", "aggregator", "hides_rows", HIDES,
+     "pre_aggregation=none"),
+    ("selector", "averages_models", "compares averages of some clients' models with others", "aggregator",
+     "hides_rows", HIDES, "selector=random"),
+    ("local", "extra_rows", "sends the server a second row that tells the first", "aggregator", "hides_rows",
+     HIDES, "local=sgd"),
+    ("local", "cost_needs_client_state", "makes an example's cost depend on other models or examples", "privacy",
+     "example_clip", "protects single examples by clipping what each of them does", "local=sgd"),
+    ("local", "cost_needs_client_state", "makes an example's cost depend on other models or examples", "audit",
+     "needs_uploads", "with audit.score=uploads compares what is sent with gradients of single examples",
+     "audit.score=loss"),
+    ("codec", "is_lossy", "rounds what clients send", "aggregator", "hides_rows", "adds it up as whole numbers",
+     "codec=none"),
+    ("codec", "is_lossy", "rounds what clients send", "privacy", "covers_uploads", "clips and noises it afterwards",
+     "codec=none"),
+    ("codec", "keeps_rows", "keeps a row of every client from round to round", "aggregator", "not keeps_layout",
+     WIDTHS + ", and another round's row may hold other units", "codec=none"),
+    ("audit", "needs_uploads", "with audit.score=uploads looks for single examples in what is trained", "privacy",
+     "covers_uploads", "protects it later", "audit.score=loss or privacy=dp_sgd"),
+    ("audit", "needs_uploads", "with audit.score=uploads compares what is sent with gradients of one global model",
+     "clustering", "has_clusters", "has several", "audit.score=loss"),
+    ("evaluation", "local_models", "follows one global model", "clustering", "has_clusters", "has several",
+     "evaluation.personal_fraction"),
+    ("selector", "needs_one_model", "{part.needs_one_model}", "clustering", "has_clusters", "has several",
+     "selector=random"),
+    ("aggregator", "keeps_rows", "counts every client that it never heard of in one global model", "clustering",
+     "has_clusters", "has several", "aggregator=geometric_median"),
+    ("scenario", "copies", "divides all data over the honest clients", "federation", "not resizable",
+     "makes clients of its own number", "federation=iid"),
+    ("scenario", "copies", "gives malicious clients copies of the examples of others", "privacy", "guarantees",
+     "counts what one client tells of an example", "scenario.malicious_hold_data=true"),
+    ("scenario", "trains_alone", ALONE, "scenario", "malicious", "is about harm to others", "scenario.malicious=0"),
+    ("scenario", "trains_alone", ALONE, "clustering", "has_clusters", "is about who shares a model", "clustering=none"),
+    ("scenario", "trains_alone", ALONE, "selector", "needs_one_model", "{part.needs_one_model}", "selector=all"),
+    ("scenario", "trains_alone", ALONE, "aggregator", "not keeps_layout", WIDTHS, "aggregator=fedavg"),
+    ("scenario", "trains_alone", ALONE, "local", "extra_rows", "needs a second row from the server", "local=sgd"),
+    ("scenario", "trains_alone", ALONE, "fleet", "simulates", "simulates links on which models travel", "fleet=none"),
+    ("scenario", "trains_alone", ALONE, "privacy", "covers_uploads", "protects what is sent", "privacy=dp_sgd"),
+    ("scenario", "trains_alone", ALONE, "audit", "needs_uploads", "with audit.score=uploads looks at what is sent",
+     "audit.score=loss"),
+    ("scenario", "trains_alone", ALONE, "evaluation", "unseen_fraction", "measures a global model at other clients",
+     "evaluation.unseen_fraction=0"),
+    ("scenario", "pools_data", "has one client train on the examples of all", "scenario", "malicious",
+     "is about some clients among others", "scenario.malicious=0"),
+    ("scenario", "pools_data", "has one client train on the examples of all", "clustering", "has_clusters",
+     "divides clients into clusters", "clustering=none"),
+))
+# fmt: on
+
+
+def has_flag(part: Any, flag: str) -> bool:
+    """Whether a part has a flag; `not FLAG` asks for the opposite."""
+    return bool(getattr(part, flag.removeprefix("not "))) != flag.startswith("not ")
+
+
+def _part_of(exp: Experiment, role: str) -> Any:
+    """The part of a role, or a section of the config; the experiment itself for the empty role."""
+    return exp.part(role) if role else exp
+
+
+def _describe(exp: Experiment, role: str, flag: str) -> str:
+    if not role:
+        return "the server"
+    roles_by_name = {entry.name: entry for entry in roles.all_roles()}
+    if role not in roles_by_name:
+        return SETTINGS[role, flag]
+    part = exp.part(role)
+    return f"{role}={roles_by_name[role].default if type(part) is roles_by_name[role].kind else option(part)}"

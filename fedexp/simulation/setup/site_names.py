@@ -1,0 +1,22 @@
+"""The names of clients that are the people, devices or hospitals that the dataset knows by name."""
+
+import numpy as np
+
+from fedexp.parts.dataset.contract import Data
+from fedexp.parts.federation.partition import Partition
+from fedexp.simulation.setup.experiment import Experiment
+
+
+def find_site_names(exp: Experiment, data: Data, all_clients: Partition) -> tuple[str, ...] | None:
+    """The name of each client, `[N]`; of a client that is several people their names with ` + ` between.
+
+    None where the federation is not one of people, or nobody knows their names.
+    """
+    names, subject = exp.federation.subject_names(data.subject_names), data.train.subject
+    if names is None:
+        return None
+    numbers = exp.federation.resolve_subjects(None if subject is None else subject.numpy())
+    if numbers is None:
+        return None
+    shards = (all_clients.shard(client) for client in range(all_clients.clients))
+    return tuple(" + ".join(names[number] for number in np.unique(numbers[shard])) for shard in shards)
