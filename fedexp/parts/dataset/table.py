@@ -107,7 +107,7 @@ def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Data
     if settings.client is not None:
         client_names, client = columns.encode_distinct(_complete_column(frame, settings.client, "dataset.client"))
     train, test_examples = split_by_mask(test, _examples(frame, settings, ~test), y, client)
-    return Data(train, test_examples, names, subject_names=client_names and tuple(client_names))
+    return Data(train, test_examples, names, subject_names=tuple(client_names) if client_names else None)
 
 
 def _examples(frame: "pd.DataFrame", settings: OwnTable, train: np.ndarray) -> np.ndarray:
