@@ -244,10 +244,8 @@ class MetricSet:
     def value_names(self) -> list[str]:
         """The names of all that `values` gives, in its order."""
         recalls = [f"recall.{name}" for name in self.class_names]
-        names = {"class_recall": recalls}
-        return [name for entry in self.entries for name in names.get(entry, [metric_name(entry)])]
+        return [name for entry in self.entries for name in (recalls if entry == "class_recall" else [metric_name(entry)])]
 
     def blank(self, kind: str) -> dict[str, None]:
         """The empty recall cells of a round that is not evaluated; other columns need none."""
-        recalls = [f"recall.{name}" for name in self.class_names] if "class_recall" in self.entries else []
-        return {f"{kind}_{name}": None for name in recalls}
+        return {f"{kind}_{name}": None for name in self.value_names if name.startswith("recall.")}

@@ -62,7 +62,7 @@ SPECIAL = "close brackets and quotes, and quote a value with special signs"
             "scenario.qqq=3",
             "unknown key scenario.qqq; known: scenario.byzantine, scenario.clients, scenario.local_epochs, "
             "scenario.local_lr, scenario.malicious, scenario.malicious_hold_data, scenario.participants, "
-            "scenario.public_fraction",
+            "scenario.public_fraction, scenario.training",
         ),
         ("hydra.run.dri=x", "unknown key hydra.run.dri; did you mean hydra.run.dir?"),
         ("+selector.cout=3", "unknown key selector.cout; did you mean count?"),
