@@ -1,6 +1,6 @@
 import pytest
 
-from fedexp.compare import conditions
+from fedexp.compare import conditions, quantities
 from fedexp.compare.pairing import make_contests
 from fedexp.core.errors import ConfigError
 
@@ -80,3 +80,22 @@ def test_what_cannot_be_compared_fails(method, read, metrics, said):
     (line,) = conditions.failures([conditions.parse("loss_auc > 1e9")], met)
     assert "loss_auc > 1e+09 cannot be judged for ucb (A) - random (B)" in line
     assert said in line
+
+
+def test_a_metric_of_the_runs_own_is_a_quantity(method, read):
+    """More of it is better; the name of a function may end like that of an area."""
+    columns = {"test_f2": [0.1, 0.2, 0.3, 0.4], "test_pr_auc": [0.1, 0.2, 0.3, 0.4], "test_recall.cat": [0.5] * 4}
+    runs = read(method("ucb", (0.8, 0.9), metrics=columns), method("random", (0.7, 0.9), metrics=columns))
+    met = make_contests(runs[:2], runs[2:])
+    texts = ("test_f2 >= 0", "f2_auc > 0", "test_pr_auc >= 0")
+    held = conditions.failures([conditions.parse(text, runs) for text in texts], met)
+    assert [line.partition(" for")[0] for line in held] == [
+        "failed: test_f2 >= 0 holds, it is +0",
+        "failed: test_pr_auc >= 0 holds, it is +0",
+    ]
+    assert quantities.parse("test_f2", "", runs).higher_is_better
+    assert quantities.parse("test_pr_auc", "", runs).of(runs[0]) == 0.4
+    assert quantities.parse("f2_auc", "", runs).of(runs[0]) == pytest.approx(0.75)
+    for text in ("test_f2 < 1", "test_recall.cat < 1"):
+        with pytest.raises(ConfigError, match="a quantity must be one of"):
+            conditions.parse(text, () if "f2" in text else runs)

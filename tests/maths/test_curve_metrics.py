@@ -9,7 +9,9 @@ from fedexp.maths.curve_metrics import (
     area_under,
     best,
     final,
+    higher_is_better,
     main_metric,
+    metric_name,
     rounds_to,
     thresholds,
     time_to,
@@ -86,6 +88,12 @@ def test_the_main_metric_is_the_first_that_is_one_number():
     assert main_metric(columns) == "rmse"
     assert main_metric(columns, "validation") == "accuracy"
     assert main_metric(["round"]) == "accuracy"
+
+
+def test_a_metric_of_a_user_is_a_metric():
+    assert main_metric(["round", "test_loss", "test_recall.cat", "test_f2", "test_accuracy"]) == "f2"
+    assert [metric_name(entry) for entry in ("auroc", "mine.metrics:f2")] == ["auroc", "f2"]
+    assert [higher_is_better(name) for name in ("f2", "auroc", "brier", "loss")] == [True, True, False, False]
 
 
 def test_no_values_are_usual_of_a_metric_that_is_no_share():
