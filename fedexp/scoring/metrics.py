@@ -244,7 +244,7 @@ class MetricSet:
     def value_names(self) -> list[str]:
         """The names of all that `values` gives, in its order."""
         recalls = [f"recall.{name}" for name in self.class_names]
-        return [name for entry in self.entries for name in (recalls if entry == "class_recall" else [metric_name(entry)])]
+        return [name for entry in self.entries for name in {"class_recall": recalls}.get(entry, [metric_name(entry)])]
 
     def blank(self, kind: str) -> dict[str, None]:
         """The empty recall cells of a round that is not evaluated; other columns need none."""
