@@ -191,8 +191,7 @@ class MetricSet:
             per_class_counts: 3 * classes,
             error_sums: 4 * classes + 1,
         }
-        kinds = (metric.sums for metric in self._metrics.values() if metric.sums is not None)
-        for kind in dict.fromkeys(kinds):
+        for kind in dict.fromkeys(metric.sums for metric in self._metrics.values() if metric.sums is not None):
             slices[kind] = slice(start, start + widths[kind])
             start += widths[kind]
         return slices
@@ -210,8 +209,8 @@ class MetricSet:
     @cached_property
     def kept_outputs(self) -> int:
         """How many probabilities of an example are kept: K if a metric needs them all together, else 0."""
-        needed = any(metric.sums is None and metric.value is not None for metric in self._metrics.values())
-        return len(self.class_names) if needed else 0
+        is_needed = [metric.sums is None and metric.value is not None for metric in self._metrics.values()]
+        return len(self.class_names) * any(is_needed)
 
     def sums(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """The sums `[n]`, float64, of `outputs [B, *facts.outputs]` and `targets [B, ...]`.
