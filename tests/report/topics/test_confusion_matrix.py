@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from run_folders import MakeRun
 
@@ -31,7 +32,7 @@ def test_a_method_with_a_table_has_a_picture(make_run: MakeRun):
     shares = axes.images[0].get_array()
     assert shares is not None
     assert shares[0].tolist() == [0.7, 0.3]
-    assert shares.mask[1].all(), "a class without examples has no shares"
+    assert np.ma.getmaskarray(shares)[1].all(), "a class without examples has no shares"
 
 
 def test_of_many_classes_there_are_no_numbers(make_run: MakeRun):
