@@ -183,6 +183,7 @@ def _run_next_trial(
                 saved_config.save(run_folder, run_config, resolved)
             change_tracker.write_tracker(run_folder, tracker)
         execute(study, trial, configs)
-        sys.stdout.write(f"{study.name} #{trial.number}: {table.outcome(study, trial.number)}  {' '.join(params)}\n")
+        line = [*study.method, f"#{trial.number}: {table.outcome(study, trial.number)} ", *params]
+        sys.stdout.write(" ".join(line) + "\n")
         sys.stdout.flush()
         return True
