@@ -17,6 +17,7 @@ from fedexp.report.draw.markdown import Grid
 from fedexp.report.read.runs import Run, collect_runs
 
 NAME = "contest.md"
+_FLAG = ", accepted by --unequal"  # which a contest does not have: what its methods spend is theirs
 
 
 def write(folder: Path, seeds: int, methods: Sequence[TunedMethod]) -> str:
@@ -29,7 +30,7 @@ def write(folder: Path, seeds: int, methods: Sequence[TunedMethod]) -> str:
     quantity, new = metric_quantity(f"test_{search.metric}"), new_seeds(search, seeds)
     runs = [collect_runs([folder / "runs" / method.contender.folder], "contest")[0] for method in methods]
     contests = [
-        replace(contest, a=name, b=names[0])
+        replace(contest, a=name, b=names[0], notes=tuple(note.replace(_FLAG, "") for note in contest.notes))
         for name, runs_a in zip(names[1:], runs[1:], strict=True)
         for contest in pairing.make_contests(runs_a, runs[0], equality.UNEQUAL)
     ]
