@@ -1,9 +1,9 @@
-"""Continue a run, or do what a sweep or a search lacks.
+"""Continue a run, or do what a sweep, a search or a contest lacks.
 
 DIR is a run folder, or the folder of a sweep (fedexp run -m): then its missing, unfinished and failed points are run
 and nothing else, where hydra/launcher says (default: where they began). Or it is the folder of a search, which several
-processes may work on at once. tracker=mlflow sends there what has not arrived, also of runs and sweeps that are
-finished.
+processes may work on at once, or of a contest. tracker=mlflow sends there what has not arrived, also of runs and sweeps
+that are finished.
 
 A folder runs nothing of its own: parts from modules that were never run on this machine are refused.
 """
@@ -28,9 +28,9 @@ def build_parser() -> Parser:
     """Declares the folder, then what is chosen again."""
     parser = Parser("resume DIR [tracker=...] [hydra/launcher=...]", __doc__)
     parser.words("words", _completions)
-    parser.add_flag("processes at once, for a search (1)", "--jobs", type=integer_at_least(1), metavar="N")
+    parser.add_flag("processes at once, for a search or a contest (1)", "--jobs", type=integer_at_least(1), metavar="N")
     add_trust_flag(parser)
-    parser.add_config_dir("where the options lie that a sweep or search was begun with")
+    parser.add_config_dir("where the options lie that a sweep, search or contest was begun with")
     return parser
 
 
@@ -64,8 +64,14 @@ def act(words: list[str]) -> int:
         from fedexp.commands import search
 
         return search.resume(folder, other_words, arguments.jobs or 1, trust_of(arguments))
+    if folders.is_contest(folder):
+        from fedexp.commands import contest
+
+        return contest.resume(folder, other_words, arguments.jobs or 1, trust_of(arguments))
     if arguments.jobs is not None:
-        raise ConfigError(f"--jobs is for a search, which {folder} is not; a sweep takes hydra/launcher=joblib")
+        raise ConfigError(
+            f"--jobs is for a search or a contest, which {folder} is not; a sweep takes hydra/launcher=joblib"
+        )
     from fedexp.commands.launch import resume
 
     return resume(folder, other_words, trust_of(arguments))

@@ -79,8 +79,8 @@ def clear(folder: Path) -> None:
 
 def refuse_used(folder: Path) -> None:
     """Refuses a folder that already holds a run or a sweep."""
-    kind = "run" if is_run(folder) else "sweep" if is_sweep(folder) else "search" if is_search(folder) else None
-    if kind is not None:
+    kinds = {"run": is_run, "sweep": is_sweep, "search": is_search, "contest": is_contest}
+    if kind := next((kind for kind, holds in kinds.items() if holds(folder)), None):
         raise ConfigError(
             f"{display_path(folder)} already holds a {kind}; use fedexp resume {shell_path(folder)} or another folder"
         )
@@ -158,6 +158,11 @@ def is_sweep(folder: Path) -> bool:
 def is_search(folder: Path) -> bool:
     """Whether a search has started here."""
     return (folder / "search.yaml").exists()
+
+
+def is_contest(folder: Path) -> bool:
+    """Whether a contest has started here."""
+    return (folder / "contest.yaml").exists()
 
 
 def link_latest(folder: Path) -> None:

@@ -26,6 +26,7 @@ from fedexp.maths.curve_metrics import is_metric_name
 from fedexp.process import logs
 from fedexp.process.exits import resumable
 from fedexp.run import addresses, change_tracker
+from fedexp.run.validate import ValidRun
 from fedexp.search import space, table
 from fedexp.search.study import Budget, MethodTrials
 from fedexp.search.trial import VALIDATION_ONLY, execute
@@ -57,21 +58,26 @@ class Search(Budget):
         return composer, compose(composer, request)
 
     def check(self) -> "Search":
-        """Refuses a search that cannot work: tries every method at the first values, the first one at all extremes.
+        """Refuses a search that cannot work; returns it with the main metric of its methods, which judges trials."""
+        return replace(self, metric=self.validate().exp.metrics[0])
 
-        Returns it with the main metric of its methods, by which trials are judged.
+    def validate(self) -> ValidRun:
+        """The first method's run at the first values, after trying every method there, and the first at all extremes.
+
+        Raises:
+            ConfigError: one of them cannot work, or the methods differ in their main metric.
         """
         try:
-            return replace(self, metric=self._check(*self.composer(typed=True)))
+            return self._validate(*self.composer(typed=True))
         finally:
             GlobalHydra.instance().clear()
 
-    def _check(self, composer: Composer, config: Any) -> str:
+    def _validate(self, composer: Composer, config: Any) -> ValidRun:
         first, metrics = [dimension.extreme_overrides()[0] for dimension in self.space.dimensions], {}
         for number, method in enumerate(self.space.methods):
             words = [*method, *first, self.space.seeds[0]]
             _, valid_run = validate_point(composer, config, self.point(number, words))
-            metrics[valid_run.exp.metrics[0]] = method
+            metrics.setdefault(valid_run.exp.metrics[0], valid_run)
         if len(metrics) > 1:
             raise ConfigError(
                 f"a search must have one main metric for all methods, got {', '.join(metrics)}; set evaluation.metrics"
@@ -80,7 +86,7 @@ class Search(Budget):
             for end in dimension.extreme_overrides()[1:]:
                 method = self.space.methods[0]
                 validate_point(composer, config, self.point(0, [*method, *first, end, self.space.seeds[0]]))
-        return next(iter(metrics))
+        return next(iter(metrics.values()))
 
     def point(self, number: int, overrides: Sequence[str]) -> Point:
         """The sweep point of one run of a trial, without test data."""
@@ -183,6 +189,7 @@ def _run_next_trial(
                 saved_config.save(run_folder, run_config, resolved)
             change_tracker.write_tracker(run_folder, tracker)
         execute(study, trial, configs)
-        sys.stdout.write(f"{study.name} #{trial.number}: {table.outcome(study, trial.number)}  {' '.join(params)}\n")
+        line = [*study.method, f"#{trial.number}: {table.outcome(study, trial.number)} ", *params]
+        sys.stdout.write(" ".join(line) + "\n")
         sys.stdout.flush()
         return True

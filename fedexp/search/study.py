@@ -1,7 +1,7 @@
 """The trials of one method, shared by all processes that work on the search.
 
 Optuna keeps all of them in one journal file. A trial belongs to the process that holds the lock of its folder; if that
-process has died, another one continues the trial where its run stopped. Every trial draws from a stream of its own, so
+process has died, another one continues the trial where its run stopped. Every trial draws from streams of its own, so
 a search by one process gives the same trials however often it is killed.
 """
 
@@ -20,7 +20,6 @@ from fedexp.run import folders
 from fedexp.sweep.launchers.contract import import_optional
 
 JOURNAL = "study.journal"
-_RANDOM_TRIALS = 5  # trials drawn at random, before the sampler and the pruner use earlier ones
 _MAX_NAME = 100  # characters of a folder's name
 
 
@@ -71,13 +70,16 @@ class MethodTrials:
         """Prunes a trial worse than the median of earlier ones at the same round, after a quarter of it."""
         if not self.budget.pruning:
             return self.optuna.pruners.NopPruner()
-        return self.optuna.pruners.MedianPruner(n_startup_trials=_RANDOM_TRIALS, n_warmup_steps=rounds // 4)
+        from fedexp.search.sampler import RANDOM_TRIALS
+
+        return self.optuna.pruners.MedianPruner(n_startup_trials=RANDOM_TRIALS, n_warmup_steps=rounds // 4)
 
     def _abandoned_trial(self, lock_stack: ExitStack) -> Any:
         """A running trial whose process has ended, now locked by this one; None if there is none."""
         states = self.optuna.trial.TrialState
         for frozen in self.trials():
             if frozen.state == states.RUNNING and self._lock_trial(frozen.number, lock_stack):
+                self.study.sampler = self._sampler(frozen.number)  # it may have died before its values were drawn
                 return self.optuna.trial.Trial(self.study, frozen._trial_id)
         return None
 
@@ -101,9 +103,9 @@ class MethodTrials:
         return True
 
     def _sampler(self, number: int) -> Any:
-        text = f"{self.budget.seed}:{self.name}:{number}"
-        seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest())
-        return self.optuna.samplers.TPESampler(seed=seed, n_startup_trials=_RANDOM_TRIALS)
+        from fedexp.search.sampler import SharedStartSampler  # it brings Optuna
+
+        return SharedStartSampler(self.budget.seed, self.name, number)
 
 
 def folder_name(method: tuple[str, ...]) -> str:

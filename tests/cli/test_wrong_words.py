@@ -13,8 +13,8 @@ from fedexp import cli
     [
         (
             [],
-            "a command must be given: run, plan, resume, search, report, compare, verify, replay, list, new, data, "
-            "completion; see fedexp --help",
+            "a command must be given: run, plan, resume, search, contest, report, compare, verify, export, predict, "
+            "replay, list, new, data, completion; see fedexp --help",
         ),
         (["rnu"], "unknown command rnu; did you mean run? (fedexp --help)"),
         (["seed=3"], "unknown command seed=3; write fedexp run seed=3 ... (fedexp --help)"),
@@ -41,8 +41,11 @@ from fedexp import cli
         (["run", "--config-dir", "mine"], "--config-dir must be a folder, got mine"),
         (["resume"], "resume needs the folder of a run, a sweep or a search, e.g. fedexp resume outputs/latest"),
         (["resume", "x"], "there is no folder x; resume needs that of a run, e.g. fedexp resume outputs/latest"),
-        (["resume", ".", "--jobs", "2"], "--jobs is for a search, which . is not; a sweep takes hydra/launcher=joblib"),
-        (["resume", ".", "--trials", "2"], "unknown flag --trials; it belongs to search"),
+        (
+            ["resume", ".", "--jobs", "2"],
+            "--jobs is for a search or a contest, which . is not; a sweep takes hydra/launcher=joblib",
+        ),
+        (["resume", ".", "--trials", "2"], "unknown flag --trials; it belongs to search, contest"),
         (["resume", "."], ". is no run folder: it has no config.json"),
         (["list", "a", "b", "c"], "list shows a group or one of its options, got 3 words: a b c"),
         (["list", "--config-dir", "mine", "selector"], "--config-dir must be a folder, got mine"),

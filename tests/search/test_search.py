@@ -19,12 +19,13 @@ WORDS = (
     *("selector=random,all", "local.lr=tag(log,interval(0.001,1e8))", "seed=0,1"),
 )
 TRIALS = 7  # pruning begins after five
+SEED = ("--seed", "2")  # of draws of which some learn
 CUT = 4  # what is killed and taken up again needs no more
 
 
 def search(folder: Path, *more: str) -> pd.DataFrame:
     """The trials of a search in this folder."""
-    assert cli.main(["search", *WORDS, *more, "--trials", str(TRIALS), "--out", str(folder)]) == 0
+    assert cli.main(["search", *WORDS, *SEED, *more, "--trials", str(TRIALS), "--out", str(folder)]) == 0
     return pd.read_csv(folder / "search.csv")
 
 
@@ -109,7 +110,7 @@ def test_options_of_ones_own_are_in_the_commands_at_the_end(
 
 def test_killed_and_taken_up_again_by_two_processes(whole: Path, tmp_path: Path):
     """The trial that was under way keeps its hyperparameters and its rounds; nobody has more than the budget."""
-    begun = Command(tmp_path, "search", *WORDS, "checkpoint_s=0", "--trials", str(CUT), "--out", "cut")
+    begun = Command(tmp_path, "search", *WORDS, *SEED, "checkpoint_s=0", "--trials", str(CUT), "--out", "cut")
     deadline = time.monotonic() + 60
     while len(list(tmp_path.glob("cut/*/*/*/summary.json"))) < 5 and time.monotonic() < deadline:
         time.sleep(0.01)

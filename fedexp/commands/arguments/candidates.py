@@ -13,7 +13,10 @@ from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
 from fedexp.run.folders import OUTPUTS
 
-RUN_PATTERNS = ("*/*/config.json", "multirun/*/*/*/config.json", "multirun/*/*/multirun.yaml", "search/*/*/search.yaml")
+RUN_PATTERNS = (
+    *("*/*/config.json", "multirun/*/*/*/config.json", "multirun/*/*/multirun.yaml", "search/*/*/search.yaml"),
+    "contest/*/contest.yaml",
+)
 
 
 def groups(config_dir: Path | None = None) -> list[str]:

@@ -20,6 +20,7 @@ COMMANDS = (
     "plan",
     "resume",
     "search",
+    "contest",
     "report",
     "compare",
     "verify",

@@ -1,0 +1,1 @@
+"""`fedexp contest`: every method tuned on the same budget, then compared on seeds that no search has seen."""

@@ -1,0 +1,69 @@
+"""A contest from its plan to its page: a search for each method, then runs with its best values on new seeds.
+
+The folder holds `contest.yaml`, `search/METHOD` (a search each), `runs/METHOD/seed=K` and at the end `contest.md`.
+Every step goes on where it was killed, so a contest is taken up again by going through all of them.
+"""
+
+import sys
+from pathlib import Path
+
+from fedexp.config.trust import Trust
+from fedexp.contest import page
+from fedexp.contest.methods import Contender
+from fedexp.contest.plan import NAME, ContestPlan
+from fedexp.contest.tuned_runs import TunedMethod, run_all
+from fedexp.core.errors import ConfigError, RunError
+from fedexp.files.atomic import display_path, write_atomically
+from fedexp.files.open_folders import make_folder
+from fedexp.files.untrusted import read_regular, refuse_special_files
+from fedexp.files.untrusted_json import MAX_BYTES
+from fedexp.process.exits import resumable
+from fedexp.run import folders
+from fedexp.search import search, table
+from fedexp.search.study import MethodTrials
+
+
+def begin(plan: ContestPlan, folder: Path) -> bool:
+    """Writes the plan into a new folder; returns False where this very contest was begun there already."""
+    if folders.is_contest(folder):
+        if read_regular(folder / NAME, MAX_BYTES) != plan.text().encode():
+            raise ConfigError(f"{display_path(folder)} holds another contest; give another --out")
+        refuse_special_files(folder, writing=True)
+        return False
+    folders.claim(folder, dated=False)
+    folders.link_latest(folder)
+    write_atomically(folder / NAME, plan.text().encode())
+    return True
+
+
+def run_contest(plan: ContestPlan, folder: Path, jobs: int, trust: Trust) -> str:
+    """Does what the contest lacks, with `jobs` processes; returns its page.
+
+    Raises:
+        RunError: all trials of a method failed, or a run on a new seed did; then the page tells of the others.
+    """
+    with resumable(folder), folders.lock_folder(folder):
+        methods = [_tune(plan, method, folder / "search" / method.folder, jobs, trust) for method in plan.methods]
+        failed = run_all(methods, folder / "runs", plan.seeds, jobs, trust)
+        text = page.write(folder, plan.seeds, methods)
+    if failed:
+        sys.stdout.write(text)
+        raise RunError(
+            f"{len(failed)} run(s) failed, such as {display_path(failed[0].folder)}: {failed[0].message}; "
+            f"fedexp resume {display_path(folder)} tries again"
+        )
+    return text
+
+
+def _tune(plan: ContestPlan, method: Contender, folder: Path, jobs: int, trust: Trust) -> TunedMethod:
+    sys.stdout.write(f"search for {method.name}\n")
+    sys.stdout.flush()
+    make_folder(folder)
+    method_search = plan.search(method)
+    search.save(method_search, folder)
+    search.run_search(folder, jobs, trust)
+    study = MethodTrials(folder, (), method_search)
+    best = table.best(study)
+    if best is None:
+        raise RunError(f"all trials of {method.name} failed, see {display_path(study.folder)}; give it other values")
+    return TunedMethod(method, method_search, table.overrides(method_search.space, best), best.value, study.trials())

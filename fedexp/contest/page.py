@@ -1,0 +1,95 @@
+"""The page of a contest: best values, results with intervals, differences, and how much the values mattered."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from fedexp.compare import critical_difference, equality, pairing, statistics, study
+from fedexp.compare import page as comparison_page
+from fedexp.compare.quantities import Quantity, metric_quantity
+from fedexp.contest.tuned_runs import TunedMethod, new_seeds
+from fedexp.files.atomic import display_path, write_atomically
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+from fedexp.process.terminal import width
+from fedexp.report.draw.markdown import Grid
+from fedexp.report.read.runs import Run, collect_runs
+
+NAME = "contest.md"
+_FLAG = ", accepted by --unequal"  # which a contest does not have: what its methods spend is theirs
+
+
+def write(folder: Path, seeds: int, methods: Sequence[TunedMethod]) -> str:
+    """Writes `contest.md` (and, of more than two methods, `contest.png`); returns it as wide as the terminal.
+
+    Raises:
+        ConfigError: no run of a method has a result, or pairs differ in data, split or budget.
+    """
+    search, names = methods[0].search, [method.contender.name for method in methods]
+    quantity, new = metric_quantity(f"test_{search.metric}"), new_seeds(search, seeds)
+    runs = [collect_runs([folder / "runs" / method.contender.folder], "contest")[0] for method in methods]
+    contests = [
+        replace(contest, a=name, b=names[0], notes=tuple(note.replace(_FLAG, "") for note in contest.notes))
+        for name, runs_a in zip(names[1:], runs[1:], strict=True)
+        for contest in pairing.make_contests(runs_a, runs[0], equality.UNEQUAL)
+    ]
+    comparison = replace(study.compare_methods(contests, [quantity.name]), notes=())
+    if comparison.ranks is not None:
+        title = f"Mean ranks by {quantity.name} over {comparison.ranks.blocks} seeds, 1 is best"
+        critical_difference.draw(folder / "contest.png", comparison.ranks, title)
+    before = _before_differences(methods, new, _results(names, runs, quantity))
+    after = (
+        f"## Sensitivity\n\n{_sensitivity(methods).markdown()}\n"
+        f"Validation {search.metric} over all trials of a method; a failed trial counts as the worst.\n"
+    )
+    page, text = (
+        before + comparison_page.markdown(comparison, contests, picture, columns) + after
+        for picture, columns in (("contest.png", None), (None, width()))
+    )
+    write_atomically(folder / NAME, page.encode())
+    return f"{text}\nwritten  {display_path(folder / NAME)}\n"
+
+
+def _before_differences(methods: Sequence[TunedMethod], new: Sequence[int], results: Grid) -> str:
+    search = methods[0].search
+    return f"""# Contest
+
+* {search.trials} trials for each method, chosen by validation {search.metric} on {" ".join(search.space.seeds)}
+* Results: test {search.metric} at the end of runs with the best values, on seeds {new[0]} to {new[-1]}
+
+## Best values
+
+{_best_values(methods).markdown()}
+## Results
+
+{results.markdown()}
+"""
+
+
+def _best_values(methods: Sequence[TunedMethod]) -> Grid:
+    rows = [[method.contender.name, " ".join(method.overrides), f"{method.value:.4f}"] for method in methods]
+    return Grid(("method", "best values", f"validation {methods[0].search.metric}"), rows, texts=2)
+
+
+def _results(names: Sequence[str], runs: Sequence[Sequence[Run]], quantity: Quantity) -> Grid:
+    rows = []
+    for name, method_runs in zip(names, runs, strict=True):
+        ends = [quantity.of(run) for run in method_runs if run.is_finished]
+        values = np.array([end for end in ends if end is not None])
+        low, high = statistics.interval(values)
+        interval = "-" if low is None else f"{low:.4f} to {high:.4f}"
+        rows.append([name, str(len(values)), f"{values.mean():.4f}" if len(values) else "-", interval])
+    return Grid(("method", "seeds", f"mean {quantity.name}", "95 % interval"), rows)
+
+
+def _sensitivity(methods: Sequence[TunedMethod]) -> Grid:
+    rows, sign = [], 1 if HIGHER_IS_BETTER[methods[0].search.metric] else -1
+    for method in methods:
+        ended = [sign * trial.value for trial in method.trials if trial.state.name == "COMPLETE"]
+        failed = len(method.trials) - len(ended)
+        values = sorted([*ended, *[-np.inf] * failed])
+        middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
+        cells = [f"{sign * value:.4f}" if np.isfinite(value) else "failed" for value in (values[-1], middle, values[0])]
+        rows.append([method.contender.name, str(len(method.trials)), str(failed), *cells])
+    return Grid(("method", "trials", "failed", "best", "median", "worst"), rows)

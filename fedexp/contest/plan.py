@@ -1,0 +1,109 @@
+"""The plan of a contest: what was asked, whether it is fair, and how it is kept in `contest.yaml`."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from fedexp.compare import equality
+from fedexp.config import saved_config
+from fedexp.config.resolvers import words_with_environment
+from fedexp.config.trust import Trust
+from fedexp.contest.methods import Contender, refuse_wrong
+from fedexp.core.errors import ConfigError
+from fedexp.core.nested import flatten_keys
+from fedexp.files.atomic import display_path
+from fedexp.files.untrusted_yaml import read_yaml
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+from fedexp.search.search import Search
+from fedexp.sweep import saved_overrides
+
+NAME = "contest.yaml"
+_HELD_OUT = ("validation_fraction", "personal_fraction", "unseen_fraction")  # by evaluation
+_SHARED = {*equality.BUDGET, *equality.DATA, "stop", *(f"evaluation.{name}" for name in _HELD_OUT)}
+_SHARED_GROUPS = (*(f"{name}." for name in equality.DATA), "stop.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContestPlan:
+    """Methods, shared words, the trials of each method and the seed of their draws, and how many new seeds decide."""
+
+    methods: tuple[Contender, ...]
+    words: tuple[str, ...]
+    trials: int
+    seeds: int
+    seed: int = 0
+    metric: str = "accuracy"
+    config_dir: str | None = None
+
+    def search(self, method: Contender) -> Search:
+        """The search of one method. No trial is cut off: the spread over trials is that of whole runs."""
+        budget = {"trials": self.trials, "seed": self.seed, "pruning": False, "metric": self.metric}
+        return Search(words=(*self.words, *method.words), config_dir=self.config_dir, **budget)
+
+    def text(self) -> str:
+        """The plan as YAML."""
+        return saved_config.as_text(OmegaConf.create(asdict(self)))
+
+    def check(self) -> "ContestPlan":
+        """Refuses what cannot work or is not fair; returns it with the main metric, and environment variables' values.
+
+        Raises:
+            ConfigError: names the method, or the setting in which methods that are compared must agree.
+        """
+        first, *rivals = [self._shared_settings(method) for method in self.methods]
+        for method, settings in zip(self.methods[1:], rivals, strict=True):
+            for key in [key for key in (*first, *settings) if first.get(key) != settings.get(key)]:
+                raise ConfigError(
+                    f"all methods of a contest must have the same {key}, got {first.get(key)} for "
+                    f"{self.methods[0].name} and {settings.get(key)} for {method.name}"
+                )
+        methods = tuple(Contender(method.name, _with_environment(method.words)) for method in self.methods)
+        return replace(self, methods=methods, words=_with_environment(self.words), metric=first["main metric"])
+
+    def _shared_settings(self, method: Contender) -> dict[str, Any]:
+        """The seeds, the main metric, and the settings of data, split and budget."""
+        search = self.search(method)
+        try:
+            space, valid_run = search.space, search.validate()
+        except ConfigError as error:
+            raise ConfigError(f"{method.name}: {error}") from error
+        keys = [dimension.key for dimension in space.dimensions if _is_shared(dimension.key)]
+        for word in (*keys, *space.methods[0]):
+            raise ConfigError(f"{method.name}: {word.partition('=')[0]} must have one value; it is not tuned here")
+        settings = {key: value for key, value in flatten_keys(valid_run.config).items() if _is_shared(key)}
+        return {"seed": " ".join(space.seeds), "main metric": valid_run.exp.metrics[0], **settings}
+
+
+def load(folder: Path, trust: Trust) -> ContestPlan:
+    """Reads the plan from the folder of a contest.
+
+    Raises:
+        ConfigError: it cannot be read, or its words would change Hydra itself or take options from elsewhere.
+    """
+    path = folder / NAME
+    content = read_yaml(path)
+    try:
+        methods = tuple(Contender(entry["name"], tuple(entry["words"])) for entry in content["methods"])
+        plan = ContestPlan(**{**content, "methods": methods, "words": tuple(content["words"])})
+        counts = (plan.trials, plan.seeds, plan.seed + 1)
+        if plan.metric not in HIGHER_IS_BETTER or any(type(count) is not int or count < 1 for count in counts):
+            raise ValueError
+        if not all(isinstance(text, str) for text in (plan.config_dir or "", *(method.name for method in methods))):
+            raise TypeError
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"{display_path(path)} must hold the plan of a contest; is it damaged?") from error
+    refuse_wrong(methods)
+    saved_overrides.refuse_hydra([*plan.words, *(word for method in methods for word in method.words)], path)
+    options_folder = trust.options(Path(plan.config_dir) if plan.config_dir else None, folder)
+    return replace(plan, config_dir=str(options_folder.absolute()) if options_folder else None)
+
+
+def _is_shared(key: str) -> bool:
+    return key in _SHARED or key.startswith(_SHARED_GROUPS)
+
+
+def _with_environment(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(words_with_environment(words))

@@ -1,0 +1,151 @@
+"""Whole contests: killed and gone on with, what is compared with what, and mistakes in one line."""
+
+import re
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command_line import complaint
+from processes import Command
+
+from fedexp import cli
+
+pytestmark = pytest.mark.skipif(find_spec("optuna") is None, reason="optuna is not installed")
+RATE = "local.lr=tag(log,interval(0.01,1))"
+WORDS = ("algorithm=fedavg,fedprox", "rounds=3", "pictures=false", "checkpoint_s=0", "engine.workers=1", RATE)
+BUDGET = ("--trials", "3", "--seeds", "2", "--out", "contest")
+METHODS = """
+- name: plain
+  words: algorithm=fedavg
+- name: near
+  words: algorithm=fedprox
+  search: local.mu=interval(0,1)
+"""
+
+
+def tables(folder: Path) -> dict[str, object]:
+    """The page, and the tables without what a clock measured."""
+    page = {"page": (folder / "contest.md").read_text()}
+    frames = {path.relative_to(folder).as_posix(): pd.read_csv(path) for path in folder.glob("[rs]*/**/*.csv")}
+    keep = {name: frame for name, frame in frames.items() if name.endswith(("search.csv", "metrics.csv"))}
+    return page | {name: frame.filter(regex="(?<!_s)$").to_csv() for name, frame in keep.items()}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("whole")
+    Command(place, "contest", *WORDS, *BUDGET).finish()
+    return place / "contest"
+
+
+def test_all_methods_have_the_same_first_trials_and_new_seeds(whole: Path):
+    plain, near = (pd.read_csv(whole / f"search/algorithm={name}/search.csv") for name in ("fedavg", "fedprox"))
+    assert plain["local.lr"].tolist() == near["local.lr"].tolist()
+    assert plain["state"].tolist() == ["complete"] * 3
+    runs = {path.relative_to(whole / "runs").as_posix() for path in whole.glob("runs/*/*")}
+    assert runs == {f"algorithm={name}/seed={seed}" for name in ("fedavg", "fedprox") for seed in (1, 2)}
+
+
+def test_trials_see_no_test_data_and_the_last_runs_do(whole: Path):
+    for table in whole.glob("search/*/*/*/*/metrics.csv"):
+        assert pd.read_csv(table)["test_accuracy"].isna().all()
+    assert len([pd.read_csv(table)["test_accuracy"].iloc[-1] for table in whole.glob("runs/*/*/metrics.csv")]) == 4
+
+
+def test_the_page_tells_the_numbers_of_the_tables(whole: Path):
+    page = (whole / "contest.md").read_text()
+    values = sorted(pd.read_csv(whole / "search/algorithm=fedavg/search.csv")["validation_accuracy"])
+    cells = " | ".join(f"{value:.4f}" for value in (values[2], values[1], values[0]))
+    assert re.search(rf"\| algorithm=fedavg +\| +3 \| +0 \| {cells} \|", page)
+    ends = [pd.read_csv(whole / f"runs/algorithm=fedprox/seed={seed}/metrics.csv")["test_accuracy"] for seed in (1, 2)]
+    assert re.search(rf"\| algorithm=fedprox \| +2 \| +{sum(end.iloc[-1] for end in ends) / 2:.4f} \|", page)
+    assert "## algorithm=fedprox (A) against algorithm=fedavg (B)" in page
+    assert "Holm-corrected over the 1 row(s)" in page
+
+
+@pytest.mark.parametrize("ready", ["search/*fedavg/all/1/*/metrics.csv", "search/*fedprox/all/2", "runs/*/*/state.pt"])
+def test_killed_and_gone_on_with_it_ends_the_same(whole: Path, tmp_path: Path, ready: str):
+    begun = Command(tmp_path, "contest", *WORDS, *BUDGET)
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "contest").glob(ready)) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert begun.kill() == -9
+    assert not (tmp_path / "contest/contest.md").exists()
+    again = ("resume", "contest") if "runs" in ready else ("contest", *WORDS, *BUDGET)
+    Command(tmp_path, *again).finish()
+    assert tables(tmp_path / "contest") == tables(whole)
+
+
+def test_a_file_gives_each_method_keys_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("methods.yaml").write_text(METHODS)
+    words = ("rounds=1", "pictures=false", RATE, "--trials", "2", "--seeds", "1")
+    assert cli.main(["contest", "methods.yaml", *words, "--out", "a"]) == 0
+    plain, near = (pd.read_csv(f"a/search/{name}/search.csv") for name in ("plain", "near"))
+    assert plain["local.lr"].tolist() == near["local.lr"].tolist()
+    assert near["local.mu"].between(0, 1).all()
+    said = capsys.readouterr().out
+    assert "## near (A) against plain (B)" in said
+    assert cli.main(["contest", "methods.yaml", *words, "--out", "a"]) == 0
+    assert capsys.readouterr().out.endswith(said[said.index("# Contest") :]), "nothing is left to do"
+    assert cli.main(["contest", "methods.yaml", *words, "rounds=2", "--out", "a"]) == 2
+    assert complaint(capsys) == "fedexp: a holds another contest; give another --out"
+
+
+FEDAVG = "algorithm=fedavg,fedprox"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "a contest needs two methods or more, as words (algorithm=fedavg,fedprox) or in a file"),
+        ((RATE,), "(methods.yaml); got none"),
+        (("algorithm=fedavg", RATE), "(methods.yaml); got none"),
+        (("algorithm=fedavg,fedavg", RATE), "each method once, got algorithm=fedavg and algorithm=fedavg"),
+        ((FEDAVG, RATE, "--trials", "0"), "--trials must be an integer >= 1, got 0"),
+        ((FEDAVG, RATE, "--seeds", "0"), "--seeds must be an integer >= 1, got 0"),
+        ((FEDAVG, "rounds=3"), "a search must vary something"),
+        ((FEDAVG, "local.rl=interval(0.1,1)"), "unknown key local.rl; known: local.batch_size"),
+        ((FEDAVG, "rounds=choice(2,3)"), "algorithm=fedavg: rounds must have one value; it is not tuned here"),
+        (("rounds=2,3", RATE), "all methods of a contest must have the same rounds, got 2 for rounds=2 and 3 for"),
+        (("none.yaml", RATE), "none.yaml must hold a method a line, with name, words and search as texts: [Errno 2]"),
+        (("odd.csv", RATE), "odd.csv must hold a method a line, with name, words and search as texts: got {'name'"),
+        (("twice.csv", RATE), "a contest must have each method once, got a and a"),
+        (("bare.csv",), "b: a search must vary something"),
+        (("bare.csv", "engine=loop,stacked", RATE), "a: engine must have one value; it is not tuned here"),
+    ],
+)
+def test_a_mistake_is_one_line_before_anything_is_made(
+    words: tuple[str, ...],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.chdir(tmp_path)
+    Path("odd.csv").write_text("name,word\na,algorithm=fedavg\n")
+    Path("twice.csv").write_text("name,words\na,algorithm=fedavg\na,algorithm=fedprox\n")
+    Path("bare.csv").write_text(f'name,words,search\na,algorithm=fedavg,"{RATE}"\nb,algorithm=fedprox,\n')
+    assert cli.main(["contest", *words]) == 2
+    assert told in complaint(capsys)
+    assert not list(tmp_path.glob("outputs"))
+
+
+def test_a_folder_that_somebody_changed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fedexp.contest.contest.run_contest", lambda *_: "")
+    assert cli.main(["contest", *WORDS, *BUDGET]) == 0
+    path = Path("contest/contest.yaml")
+    plan = path.read_text()
+    for old, new, told in (
+        ("trials: 3", "trials: many", "must hold the plan of a contest; is it damaged?"),
+        ("name: algorithm=fedavg", "name: ../../fedavg", "the name of a method must begin with a letter or digit"),
+        ("rounds=3", "hydra.run.dir=/", "a setting must be one of the experiment's"),
+        ("rounds=3", "rounds=${oc.env:HOME}", "a setting must refer to keys of the config alone"),
+    ):
+        path.write_text(plan.replace(old, new, 1))
+        capsys.readouterr()
+        assert cli.main(["resume", "contest"]) == 2
+        assert told in complaint(capsys)
