@@ -27,7 +27,7 @@ from fedexp.process.exits import exit_on_error
 from fedexp.process.torchrun import rank
 from fedexp.run import change_tracker, folders
 from fedexp.run.validate import ValidRun, validate_config
-from fedexp.sweep import command
+from fedexp.sweep import command, point_list
 from fedexp.sweep.points import Point
 
 
@@ -114,6 +114,7 @@ def single(composer: Composer, request: Request, console: bool) -> Path:
 
 
 def _single(composer: Composer, request: Request) -> None:
+    point_list.refuse(request.overrides)
     config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
     if config.hydra.mode == RunMode.MULTIRUN:
         composer.composed = None
