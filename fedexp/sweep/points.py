@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -41,7 +41,16 @@ class Point:
     @property
     def words(self) -> str:
         """Its overrides as one text, without passwords."""
-        return without_password(" ".join(self.overrides))
+        return self.words_without(())
+
+    def words_without(self, common: Collection[str]) -> str:
+        """Its overrides as one text, but for those that other points have too."""
+        return without_password(" ".join(word for word in self.overrides if word not in common))
+
+
+def common_words(points: Sequence[Point]) -> set[str]:
+    """The overrides that all of several points have; none of a single point, which has nothing to be told from."""
+    return set.intersection(*(set(point.overrides) for point in points)) if len(points) > 1 else set()
 
 
 def compose(composer: Composer, request: Request, with_log_configuration: bool = False) -> DictConfig:

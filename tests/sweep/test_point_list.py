@@ -1,5 +1,7 @@
 """`points=FILE`: a line a point, crossed with the other words; kept in the folder, where it is not believed."""
 
+import json
+import re
 import sys
 from pathlib import Path
 
@@ -130,6 +132,11 @@ def test_a_sweep_of_points_from_the_shell_and_its_resume_without_the_file(tmp_pa
     words = ("points=methods.csv", "seed=0,1", *TINY, "hydra.sweep.dir=many")
     done = typed(tmp_path, "run", "-m", *words)
     assert done.returncode == 0, done.stderr
+    accuracy = json.loads(Path("many/2/summary.json").read_text())["final_accuracy"]
+    ended = (
+        rf"^3 of 4: algorithm=fedprox local.lr=0.05 local.momentum=0.5 seed=0, accuracy {accuracy:.4f}, [\d.]+ m?s; 1"
+    )
+    assert re.search(ended, done.stdout, re.MULTILINE)
     table = Path("many/sweep.csv").read_text()
     assert [line.split(",")[:4] for line in table.splitlines()[1:]] == [
         ["fedavg", "0.1", "0", "2"],
