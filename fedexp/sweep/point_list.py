@@ -51,6 +51,8 @@ def with_points(words: Sequence[str]) -> list[str]:
         raise ConfigError(f"{NAME} must be given once, got {' '.join(named)}; put all points into one file")
     value = OverridesParser.create().parse_override(named[0]).value()
     located = _read(value) if isinstance(value, str) else []
+    if isinstance(value, list) and all(map(_are_words, value)):  # a script's
+        located = [(f"point {number}", point) for number, point in enumerate(value, 1)]
     if not located:
         raise ConfigError(f"{NAME} must name a file with points ({', '.join(ENDINGS)}), got {named[0]}")
     typed = {override.key_or_group for override in OverridesParser.create().parse_overrides(others)}
