@@ -5,8 +5,9 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from fedexp.api.finished import Finished, load
-from fedexp.api.process import one_loop_at_a_time, one_run_at_a_time, silence, unwrapped_errors
+from fedexp.api.process import one_loop_at_a_time, one_run_at_a_time, unwrapped_errors
 from fedexp.api.words import Location, compose_any, compose_run, run_words, sweep_words
+from fedexp.commands.arguments.json_document import silence_stdout
 from fedexp.commands.launch import job, single, single_rounds
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.process.exits import CommandExit
@@ -97,7 +98,7 @@ def sweep(
         RunError: points failed; the others were run, and `fedexp resume` tries these again.
     """
     words = sweep_words(overrides, keys, points, folder)
-    with one_run_at_a_time(), isolate_process(), unwrapped_errors(), silence(quiet):
+    with one_run_at_a_time(), isolate_process(), unwrapped_errors(), silence_stdout(quiet):
         composer, request = compose_any(words, config_dir)
         try:
             sweep_folder = command.run(composer, request, job).absolute()

@@ -1,24 +1,14 @@
-"""How a run fits into the process of a script: one at a time, its errors as exceptions, silent if asked to."""
+"""How a run fits into the process of a script: one at a time, and its errors as exceptions."""
 
-import os
-import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
-from pathlib import Path
+from contextlib import contextmanager
 
 from fedexp.core.errors import ConfigError
 from fedexp.process.exits import CommandExit
 
 _RUN_LOCK = threading.RLock()
 _LOOPS: list[int] = []  # open loops over rounds, at most one: the process could not be given back to two in turn
-
-
-@contextmanager
-def silence(quiet: bool) -> Iterator[None]:
-    """Discards what is printed, if asked to."""
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere if quiet else sys.stdout):
-        yield
 
 
 @contextmanager

@@ -36,8 +36,11 @@ Watch = Callable[[dict[str, Any]], None]  # called with the line of every round
 log = logging.getLogger(__name__)
 
 
-def launch(arguments: Namespace) -> int:
-    """Runs what the arguments of `fedexp run` ask for: one run, a sweep, or a look at the config."""
+def launch(arguments: Namespace) -> Path | None:
+    """Runs what the arguments of `fedexp run` ask for: one run, a sweep, or a look at the config.
+
+    Returns: the folder of the run or sweep; None after a look, and in every process of torchrun but the first.
+    """
     request = Request(conf_dir(), arguments.overrides, arguments.config_name, arguments.config_dir)
     try:
         with logs.restore_logging():
@@ -48,12 +51,12 @@ def launch(arguments: Namespace) -> int:
                 with composer.explain_errors(request.config_name, request.overrides), refuse_missing_folders():
                     composer.hydra.show_info(arguments.info, request.config_name, request.overrides)
             elif arguments.multirun or "hydra.mode=MULTIRUN" in arguments.overrides:
-                command.run(composer, request, job)
+                return command.run(composer, request, job)
             else:
-                _single(composer, request)
+                return _single(composer, request)
     finally:
         GlobalHydra.instance().clear()
-    return 0
+    return None
 
 
 def resume(folder: Path, words: Sequence[str] = (), trust: Trust = NO_TRUST) -> int:
@@ -135,19 +138,19 @@ def _script_folder(composer: Composer, request: Request, console: bool) -> Itera
         yield folder, valid_run
 
 
-def _single(composer: Composer, request: Request) -> None:
+def _single(composer: Composer, request: Request) -> Path | None:
     point_list.refuse(request.overrides)
     config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
     if config.hydra.mode == RunMode.MULTIRUN:
         composer.composed = None
-        command.run(composer, request, job)
-        return
+        return command.run(composer, request, job)
     valid_run = validate_config(composer, config, request.overrides)
     if rank():
         _follow(valid_run.config, valid_run.exp)
-        return
-    with _run_folder(config, valid_run):
+        return None
+    with _run_folder(config, valid_run) as folder:
         composer.run(request.config_name, partial(job, valid_run=valid_run), request.overrides)
+    return folder
 
 
 @contextmanager

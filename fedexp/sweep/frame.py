@@ -20,29 +20,34 @@ def frame(folder: Path) -> "pd.DataFrame":
     """A row a point: the keys that differ, seed, folder, and numbers of its summary, empty where it did not end."""
     import pandas as pd
 
-    return pd.DataFrame(rows(folder))
+    return pd.DataFrame(
+        [
+            {**point["varied"], "seed": point["seed"], "folder": point["folder"], **point["numbers"]}
+            for point in points(folder)
+        ]
+    )
 
 
-def rows(folder: Path) -> list[dict[str, Any]]:
-    """The same as mappings; None for what does not exist.
+def points(folder: Path) -> list[dict[str, Any]]:
+    """A mapping a point: `varied` holds the keys that differ, `numbers` those of the summary, None where there is none.
 
     Raises:
         ConfigError: the folder holds no points of a sweep.
     """
-    points = sweep_table.read_points(folder)
-    keys = [key for key in sweep_table.swept_keys(points) if key != "seed"]
+    runs = sweep_table.read_points(folder)
+    keys = [key for key in sweep_table.swept_keys(runs) if key != "seed"]
     folders = sorted((path.parent for path in folder.rglob(saved_config.NAME)), key=natural_order)
     configs = [saved_config.read(point_folder) for point_folder in folders]
     summaries = [summary_json.read(point_folder) or {} for point_folder in folders]
     main = next((summary_json.main_metric(summary) for summary in summaries if summary), "accuracy")
     return [
         {
-            **{key: _value(saved, key, point.overrides.get(key)) for key in keys},
+            "varied": {key: _value(saved, key, run.overrides.get(key)) for key in keys},
             "seed": saved.config.get("seed"),
             "folder": str(point_folder.absolute()),
-            **{name: summary.get(name) for name in (form.format(main=main) for form in NUMBERS)},
+            "numbers": {name: summary.get(name) for name in (form.format(main=main) for form in NUMBERS)},
         }
-        for point_folder, point, summary, saved in zip(folders, points, summaries, configs, strict=True)
+        for point_folder, run, summary, saved in zip(folders, runs, summaries, configs, strict=True)
     ]
 
 
