@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 from fedexp.process.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from fedexp.api import Finished, load, run
+    from fedexp.api import Finished, load, rounds, run, sweep
     from fedexp.core.errors import ConfigError, RunError
 
-__all__ = ["ConfigError", "Finished", "RunError", "load", "run"]
+__all__ = ["ConfigError", "Finished", "RunError", "load", "rounds", "run", "sweep"]
 
-# Python gives a package the name of a room when the room is first imported. That happens here, and the name goes back
-# to the function: scripts call `fedexp.run(...)`, whatever was imported before; `from fedexp.run import ...` works too.
-import_module("fedexp.run")
-del globals()["run"]
+# Python gives a package the name of a room when the room is first imported. That happens here, and the names go back to
+# the functions: scripts call `fedexp.run(...)` and `fedexp.sweep(...)`, whatever was imported before; `from fedexp.run
+# import ...` works too.
+for room in ("run", "sweep"):
+    import_module(f"fedexp.{room}")
+    del globals()[room]
 
 
 def __getattr__(name: str) -> Any:

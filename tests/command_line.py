@@ -14,7 +14,7 @@ class Recorder:
         self.error, self.at_seed = error, at_seed
         self.calls: list[tuple[dict, Path]] = []
 
-    def __call__(self, config: dict, folder: Path, _: object = None) -> None:
+    def __call__(self, config: dict, folder: Path, *_: object) -> None:
         self.calls.append((config, folder))
         (folder / "metrics.csv").touch()
         if self.error is not None and config["seed"] == self.at_seed:

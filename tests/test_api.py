@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
 
+import pandas as pd
 import pytest
 import torch
 from hydra import compose, initialize_config_dir
@@ -18,7 +19,7 @@ from kept import kept_bytes
 from processes import Command
 
 import fedexp
-from fedexp import ConfigError, Finished, RunError, run
+from fedexp import ConfigError, Finished, RunError, load, rounds, run, sweep
 from fedexp.commands.launch import resume
 from fedexp.config.location import conf_dir
 from fedexp.run import run as execution
@@ -80,8 +81,9 @@ def test_it_prints_what_the_command_prints_unless_it_is_quiet(capsys: pytest.Cap
         (("selector.cout=3",), {}, "unknown key selector.cout; did you mean selector.count?"),
         ((), {"seed": -1}, "seed must be an integer >= 0, got -1"),
         ((), {"selector": "fedcs"}, "use fleet=simulated"),
-        (("seed=0,1",), {}, "seed=0,1 gives several values; sweeps are for the command line"),
-        (("-m",), {}, "run makes one run, got -m; sweeps are for the command line"),
+        (("seed=0,1",), {}, "seed=0,1 gives several values; call fedexp.sweep for several"),
+        (("-m",), {}, "run makes one run, got -m; call fedexp.sweep for several"),
+        (("points=methods.csv",), {}, "run makes one run, got points=...; call fedexp.sweep for several"),
         (("--cfg",), {}, "got the flag --cfg"),
         ((3,), {}, "got 3; name values: seed=1"),
     ],
@@ -191,3 +193,95 @@ def test_own_options_of_a_folder(tmp_path: Path):
     run(*TINY, config_dir="own", experiment="mine", folder=Path("a run"), quiet=True)
     assert "seed: 9" in (tmp_path / "a run" / ".hydra" / "config.yaml").read_text()
     assert not (tmp_path / "outputs").exists()
+
+
+def demand_lines(lines: list[dict], folder: Path) -> None:
+    """These are the lines of the folder's metrics.csv, but for their seconds."""
+    table = pd.read_csv(folder / "metrics.csv").astype(object)
+    assert lines == table.where(table.notna(), None).to_dict("records")
+    assert list(lines[0]) == list(table)
+
+
+def test_it_calls_back_with_the_line_of_every_round():
+    lines: list[dict] = []
+    done = run(*TINY, quiet=True, on_round=lines.append)
+    demand_lines(lines, done.folder)
+    assert kept_bytes(done.folder) == kept_bytes(run(*TINY, quiet=True).folder)
+
+
+def test_what_a_callback_raises_comes_out_and_the_run_can_go_on():
+    def leave(row: dict) -> None:
+        raise LookupError(f"after {row['round']}")
+
+    with pytest.raises(LookupError, match="after 1"):
+        run(*TINY, folder="cut", quiet=True, on_round=leave)
+    resume(Path("cut"))
+    assert kept_bytes(Path("cut")) == kept_bytes(run(*TINY, quiet=True).folder)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_loop_over_rounds_is_the_same_run(workers: int):
+    before = (dict(os.environ), logging.getLogger().handlers[:], torch.get_num_threads())
+    lines = list(rounds(*TINY, f"engine.workers={workers}", folder="mine", quiet=True))
+    assert (dict(os.environ), logging.getLogger().handlers[:], torch.get_num_threads()) == before
+    demand_lines(lines, Path("mine"))
+    assert load("mine").summary["rounds"] == 2
+    done = run(*TINY, f"engine.workers={workers}", quiet=True)
+    assert kept_bytes(Path("mine")) == kept_bytes(done.folder)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_who_leaves_the_loop_interrupts_the_run(workers: int, capsys: pytest.CaptureFixture[str]):
+    before = (dict(os.environ), logging.getLogger().handlers[:], torch.get_num_threads())
+    for row in rounds(*TINY, f"engine.workers={workers}", folder="cut"):
+        assert row["round"] == 1
+        break
+    assert (dict(os.environ), logging.getLogger().handlers[:], torch.get_num_threads()) == before
+    assert not torch.distributed.is_initialized()
+    assert capsys.readouterr().out.endswith("left before its end; continue with: fedexp resume cut\n")
+    with pytest.raises(ConfigError, match=r"cut must be the folder of a finished run, but has no summary\.json"):
+        load("cut")
+    resume(Path("cut"))
+    assert kept_bytes(Path("cut")) == kept_bytes(run(*TINY, f"engine.workers={workers}", quiet=True).folder)
+
+
+def test_one_loop_at_a_time():
+    first = rounds(*TINY, quiet=True)
+    assert next(first)["round"] == 1
+    with pytest.raises(ConfigError, match="a loop over the rounds of another run is open"):
+        next(rounds(*TINY, quiet=True))
+    first.close()
+    assert [row["round"] for row in rounds(*TINY, quiet=True)] == [1, 2]
+    with pytest.raises(ConfigError, match="unknown key selector"):
+        next(rounds("selector.cout=3"))
+
+
+def test_a_sweep_is_the_command_and_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    table = sweep(*TINY, seed=range(2), algorithm=["fedavg", "fedprox"], folder="mine", quiet=True)
+    assert capsys.readouterr() == ("", "")
+    words = ("-m", *TINY, "seed=0,1", "algorithm=fedavg,fedprox", "hydra.sweep.dir=theirs")
+    Command(tmp_path, "run", *words).finish()
+    for point in range(4):
+        assert kept_bytes(Path(f"mine/{point}")) == kept_bytes(Path(f"theirs/{point}"))
+    columns = ["algorithm", "seed", "folder", "final_accuracy", "best_accuracy", "loss_auc", "accuracy_auc"]
+    assert list(table) == [*columns, "rounds", "updates", "host_s", "sim_s"]
+    assert table[["seed", "algorithm"]].to_numpy().tolist() == [
+        *([0, "fedavg"], [0, "fedprox"], [1, "fedavg"], [1, "fedprox"])
+    ]
+    summaries = [load(folder).summary for folder in table["folder"]]
+    assert table["final_accuracy"].tolist() == [summary["final_accuracy"] for summary in summaries]
+
+
+def test_a_sweep_of_listed_points_keeps_their_rates():
+    points = [{"local": "adam", "local.lr": 0.01}, {"local.lr": 0.2}]
+    table = sweep(*TINY, points=points, seed=[3], quiet=True)
+    assert table[["local", "local.lr", "seed"]].to_numpy().tolist() == [["adam", 0.01, 3], ["sgd", 0.2, 3]]
+
+
+def test_a_sweep_refuses_and_fails_as_exceptions():
+    with pytest.raises(ConfigError, match=r"seed=-1\): seed must be"):
+        sweep(*TINY, seed=[0, -1], quiet=True)
+    assert list(Path.cwd().iterdir()) == []
+    with pytest.raises(RunError, match="1 of 2 points failed: many/1"):
+        sweep(*TINY, "server_optimizer=momentum", "server_optimizer.lr=1,1e39", folder="many", quiet=True)
+    assert load("many/0").summary["rounds"] == 2

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.json_document import add_json_flag, json_document
 from fedexp.commands.arguments.parsing import InvalidArgument, Parser, complete_folder
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
@@ -60,6 +61,7 @@ def build_parser() -> Parser:
     parser.add_flag(free, "--unequal", type=_unequal, **names, **many)
     parser.add_flag(FAIL_IF, "--fail-if", action="append", default=[], metavar="TEXT")
     parser.add_flag("print columns that do not fit the terminal, too", "--wide", action="store_true")
+    add_json_flag(parser)
     return parser
 
 
@@ -83,10 +85,13 @@ def act(words: list[str]) -> int:
         written = list(_write_files(target, comparison, contests, page_asked=arguments.out is not None))
     except OSError as error:
         raise ConfigError(f"cannot write {display_path(target)}: {error.strerror}; give another --out") from error
-    text_report = page.markdown(comparison, contests, None, width(arguments.wide))
-    sys.stdout.write(text_report + "".join(f"written  {display_path(path)}\n" for path in written))
-    sys.stdout.flush()
     failed = conditions.failures(checks, contests)
+    with json_document(arguments.json) as content:
+        if arguments.json:
+            content |= {**page.document(comparison, contests), "failed": failed, "written": written}
+        text_report = page.markdown(comparison, contests, None, width(arguments.wide))
+        sys.stdout.write(text_report + "".join(f"written  {display_path(path)}\n" for path in written))
+        sys.stdout.flush()
     for line in failed:
         print_error(line)
     return FAILURE if failed else 0

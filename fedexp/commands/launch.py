@@ -1,8 +1,9 @@
 """`fedexp run` and `fedexp resume`: checked first, then handed to Hydra, in a folder of its own."""
 
+import logging
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,18 +22,25 @@ from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import walk
-from fedexp.files.atomic import display_path
+from fedexp.files.atomic import display_path, shell_path
 from fedexp.process import logs
 from fedexp.process.exits import exit_on_error
 from fedexp.process.torchrun import rank
 from fedexp.run import change_tracker, folders
 from fedexp.run.validate import ValidRun, validate_config
-from fedexp.sweep import command
+from fedexp.sweep import command, point_list
 from fedexp.sweep.points import Point
 
+Watch = Callable[[dict[str, Any]], None]  # called with the line of every round
 
-def launch(arguments: Namespace) -> int:
-    """Runs what the arguments of `fedexp run` ask for: one run, a sweep, or a look at the config."""
+log = logging.getLogger(__name__)
+
+
+def launch(arguments: Namespace) -> Path | None:
+    """Runs what the arguments of `fedexp run` ask for: one run, a sweep, or a look at the config.
+
+    Returns: the folder of the run or sweep; None after a look, and in every process of torchrun but the first.
+    """
     request = Request(conf_dir(), arguments.overrides, arguments.config_name, arguments.config_dir)
     try:
         with logs.restore_logging():
@@ -43,12 +51,12 @@ def launch(arguments: Namespace) -> int:
                 with composer.explain_errors(request.config_name, request.overrides), refuse_missing_folders():
                     composer.hydra.show_info(arguments.info, request.config_name, request.overrides)
             elif arguments.multirun or "hydra.mode=MULTIRUN" in arguments.overrides:
-                command.run(composer, request, job)
+                return command.run(composer, request, job)
             else:
-                _single(composer, request)
+                return _single(composer, request)
     finally:
         GlobalHydra.instance().clear()
-    return 0
+    return None
 
 
 def resume(folder: Path, words: Sequence[str] = (), trust: Trust = NO_TRUST) -> int:
@@ -83,7 +91,7 @@ def resume(folder: Path, words: Sequence[str] = (), trust: Trust = NO_TRUST) -> 
     return 0
 
 
-def job(config: DictConfig, valid_run: ValidRun | None = None) -> None:
+def job(config: DictConfig, valid_run: ValidRun | None = None, watch: Watch | None = None) -> None:
     """What Hydra calls for a single run, and its plugins for each point of a sweep, which nobody has checked."""
     hydra = HydraConfig.get()
     folder = Path(display_path(Path(hydra.runtime.output_dir)))
@@ -91,7 +99,7 @@ def job(config: DictConfig, valid_run: ValidRun | None = None) -> None:
         from fedexp.run.run import run
 
         if valid_run is not None:
-            run(valid_run.config, folder, valid_run.exp)
+            run(valid_run.config, folder, valid_run.exp, watch)
             return
         run_config = resolve_config(config)
         composed = OmegaConf.create(raw_config(config) | {"hydra": OmegaConf.to_container(hydra, resolve=False)})
@@ -99,32 +107,50 @@ def job(config: DictConfig, valid_run: ValidRun | None = None) -> None:
         run(run_config, folder)
 
 
-def single(composer: Composer, request: Request, console: bool) -> Path:
+def single(composer: Composer, request: Request, console: bool, watch: Watch | None = None) -> Path:
     """Executes one run for a script, whose logging Hydra must not replace, and returns its folder."""
-    config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
-    if config.hydra.mode == RunMode.MULTIRUN:
-        raise ConfigError("a sweep is for the command line, but the config sets hydra.mode=MULTIRUN; use fedexp run -m")
-    valid_run = validate_config(composer, config, request.overrides)
-    with _run_folder(config, valid_run) as folder:
-        logs.log_to(folder, console)
-        composer.run(
-            request.config_name, partial(job, valid_run=valid_run), request.overrides, with_log_configuration=False
-        )
+    with _script_folder(composer, request, console) as (folder, valid_run):
+        task = partial(job, valid_run=valid_run, watch=watch)
+        composer.run(request.config_name, task, request.overrides, with_log_configuration=False)
     return folder.absolute()
 
 
-def _single(composer: Composer, request: Request) -> None:
+def single_rounds(composer: Composer, request: Request, console: bool) -> Iterator[dict[str, Any]]:
+    """Executes one run for a script and yields the line of every round; without the callbacks of Hydra's plugins."""
+    with _script_folder(composer, request, console) as (folder, valid_run), exit_on_error(folder):
+        from fedexp.run.run import rounds
+
+        try:
+            yield from rounds(valid_run.config, folder, valid_run.exp)
+        except GeneratorExit:
+            log.info("left before its end; continue with: fedexp resume %s", shell_path(folder))
+            raise
+
+
+@contextmanager
+def _script_folder(composer: Composer, request: Request, console: bool) -> Iterator[tuple[Path, ValidRun]]:
+    config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
+    if config.hydra.mode == RunMode.MULTIRUN:
+        raise ConfigError("a sweep is for fedexp.sweep, but the config sets hydra.mode=MULTIRUN; call sweep")
+    valid_run = validate_config(composer, config, request.overrides)
+    with _run_folder(config, valid_run) as folder:
+        logs.log_to(folder, console)
+        yield folder, valid_run
+
+
+def _single(composer: Composer, request: Request) -> Path | None:
+    point_list.refuse(request.overrides)
     config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
     if config.hydra.mode == RunMode.MULTIRUN:
         composer.composed = None
-        command.run(composer, request, job)
-        return
+        return command.run(composer, request, job)
     valid_run = validate_config(composer, config, request.overrides)
     if rank():
         _follow(valid_run.config, valid_run.exp)
-        return
-    with _run_folder(config, valid_run):
+        return None
+    with _run_folder(config, valid_run) as folder:
         composer.run(request.config_name, partial(job, valid_run=valid_run), request.overrides)
+    return folder
 
 
 @contextmanager

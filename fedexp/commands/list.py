@@ -9,7 +9,8 @@ from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 
-from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments import candidates, entries
+from fedexp.commands.arguments.json_document import add_json_flag, json_document
 from fedexp.commands.arguments.parsing import Parser
 from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
@@ -34,9 +35,10 @@ HYDRA_FULL_ERROR=1 shows the traceback of an error.
 
 def build_parser() -> Parser:
     """Declares at most two words: a group, and one of its options."""
-    parser = Parser("list [GROUP [OPTION]] [--config-dir DIR]", __doc__)
+    parser = Parser("list [GROUP [OPTION]] [--config-dir DIR] [--json]", __doc__)
     parser.words("names", _completions)
     parser.add_config_dir("show your own options in DIR too, marked +")
+    add_json_flag(parser)
     return parser
 
 
@@ -47,7 +49,13 @@ def act(words: list[str]) -> int:
     if len(names) > 2:
         raise ConfigError(f"list shows a group or one of its options, got {len(names)} words: {' '.join(names)}")
     show = (describe_groups, describe_group, describe_option)[len(names)]
-    sys.stdout.write(show(conf_dir(), *names, config_dir=arguments.config_dir))
+    text = show(conf_dir(), *names, config_dir=arguments.config_dir)
+    with json_document(arguments.json) as content:
+        if arguments.json:
+            list_entries = (entries.groups, entries.options, entries.keys)[len(names)]
+            content |= list_entries(*names, config_dir=arguments.config_dir)
+        else:
+            sys.stdout.write(text)
     return 0
 
 

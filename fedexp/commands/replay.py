@@ -10,8 +10,11 @@ script.
 """
 
 import sys
+from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
+from fedexp.commands.arguments.json_document import add_json_flag, json_document
 from fedexp.commands.arguments.parsing import (
     InvalidArgument,
     Parser,
@@ -40,6 +43,7 @@ def build_parser() -> Parser:
     )
     parser.add_flag("begin no run that would end later than this", "--budget", type=_hours, metavar="HOURS")
     help_text = "where results are kept (outputs/replay)"
+    add_json_flag(parser)
     parser.add_flag(
         help_text, "--into", type=folder_path, values=complete_folder, default=OUTPUTS / "replay", metavar="DIR"
     )
@@ -55,12 +59,18 @@ def act(words: list[str]) -> int:
     launcher = [word for word in arguments.words if "=" in word]
     if odd := [word for word in launcher if not word.startswith(("hydra/launcher=", "hydra.launcher."))]:
         raise ConfigError(f"a replay runs its tables as they are, but for hydra/launcher; got {odd[0]}")
-    if not named:
-        sys.stdout.write(_list_tables(arguments.into))
-        return 0
+    with json_document(arguments.json) as content:
+        if named:
+            return _replay(arguments, named[0], launcher, content)
+        sys.stdout.write(_list_tables(arguments.into, content))
+    return 0
+
+
+def _replay(arguments: Namespace, name: str, launcher: list[str], content: dict[str, Any]) -> int:
+    """Runs what is missing of a table and writes its page; fills `content` with the cells."""
     from fedexp.replay import page, replay, results, table
 
-    chosen = table.load(named[0])
+    chosen = table.load(name)
     table_folder = arguments.into / chosen.name
     jobs = replay.missing_runs(chosen, table_folder, arguments.cells, arguments.seeds)
     budget = {} if arguments.budget is None else {"budget_s": 3600 * arguments.budget}
@@ -73,22 +83,26 @@ def act(words: list[str]) -> int:
         page.grid(lines).fit_width(width(), f"see {display_path(table_folder / page.PAGE)}", page.Grid.aligned_text)
     )
     sys.stdout.write(f"{page.describe_counts(lines)}\npage  {display_path(table_folder / page.PAGE)}\n")
+    cells = page.grid(lines)
+    content |= {"table": chosen.name, "page": table_folder / page.PAGE, "failed": [str(failure) for failure in failed]}
+    content["cells"] = [
+        {**dict(zip(cells.headings, row, strict=True)), "values": [result.value for result in line.results]}
+        for row, line in zip(cells.rows, lines, strict=True)
+    ]
     for failure in failed:
         print_error(str(failure))
     return FAILURE if failed else 0
 
 
-def _list_tables(into: Path) -> str:
+def _list_tables(into: Path, content: dict[str, Any]) -> str:
     """The tables with their verdicts so far."""
     from fedexp.replay import overview
     from fedexp.report.draw.markdown import Grid
 
     tables = overview.read_progress(into)
-    return (
-        overview.progress_grid(tables).fit_width(width(), "see the pages", Grid.aligned_text)
-        if tables
-        else "no tables\n"
-    )
+    grid = overview.progress_grid(tables)
+    content["tables"] = [dict(zip(grid.headings, row, strict=True)) for row in grid.rows]
+    return grid.fit_width(width(), "see the pages", Grid.aligned_text) if tables else "no tables\n"
 
 
 def _hours(text: str) -> float:

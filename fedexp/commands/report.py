@@ -9,9 +9,10 @@ and LaTeX.
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.json_document import add_json_flag, json_document
 from fedexp.commands.arguments.parsing import InvalidArgument, Parser, complete_folder
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
@@ -36,6 +37,7 @@ def build_parser() -> Parser:
     parser.add_flag("accuracies and other shares in percent", "--percent", action="store_true")
     parser.add_flag("the page: FILE.html or FILE.md", "--out", type=_page, values=complete_folder, metavar="FILE")
     parser.add_flag("print columns that do not fit the terminal, too", "--wide", action="store_true")
+    add_json_flag(parser)
     return parser
 
 
@@ -52,20 +54,24 @@ def act(words: list[str]) -> int:
 
     collected_runs, empty = runs.collect_runs(directories)
     try:
-        titled_grids = _write_report(page, collected_runs, empty, arguments)
+        titled_grids, documents = _write_report(page, collected_runs, empty, arguments)
     except OSError as error:
         raise ConfigError(
             f"cannot write the report {display_path(page)}: {error.strerror}; give another --out"
         ) from error
-    for title, grid in titled_grids:
-        sys.stdout.write(f"{title}\n\n{grid.fit_width(width(arguments.wide), '--wide shows them')}\n")
-    sys.stdout.write(f"page  {display_path(page)}\n")
+    with json_document(arguments.json) as content:
+        if arguments.json:
+            content |= {"page": page, "tables": documents}
+        for title, grid in titled_grids:
+            sys.stdout.write(f"{title}\n\n{grid.fit_width(width(arguments.wide), '--wide shows them')}\n")
+        sys.stdout.write(f"page  {display_path(page)}\n")
     return 0
 
 
 def _write_report(
     page: Path, collected_runs: "list[Run]", empty: list[Path], arguments: Namespace
-) -> "list[tuple[str, Grid]]":
+) -> "tuple[list[tuple[str, Grid]], list[dict[str, Any]]]":
+    """Writes the page; returns its tables for people, and for programs with means, deviations and counts."""
     from fedexp.report.html import page as html_page
     from fedexp.report.pages import markdown_page
     from fedexp.report.read import methods
@@ -74,9 +80,16 @@ def _write_report(
     writer, grouped = html_page if page.suffix == ".html" else markdown_page, methods.group_runs(collected_runs)
     if arguments.grid is None:
         view = View(columns=arguments.columns, percent=arguments.percent)
-        return [grid for table in writer.write(page, grouped, empty, view) for grid in table.grids()]
+        result_tables = writer.write(page, grouped, empty, view)
+        documents = [{"title": table.title, "rows": table.frame().to_dict("records")} for table in result_tables]
+        return [grid for table in result_tables for grid in table.grids()], documents
     distinct_runs = [run for method in grouped for run in method.runs]  # a repeated seed once
-    return writer.write_grid(page, distinct_runs, arguments.grid)
+    grids = writer.write_grid(page, distinct_runs, arguments.grid)
+    documents = [
+        {"title": title, "rows": [dict(zip(grid.headings, row, strict=True)) for row in grid.rows]}
+        for title, grid in grids
+    ]
+    return grids, documents
 
 
 def _axes(text: str) -> tuple[str, str]:

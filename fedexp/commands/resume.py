@@ -13,6 +13,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.json_document import add_quiet_flag, silence_stdout
 from fedexp.commands.arguments.parsing import InvalidArgument, Parser, integer_at_least
 from fedexp.config.trust import Trust
 from fedexp.core.errors import ConfigError
@@ -29,6 +30,7 @@ def build_parser() -> Parser:
     parser = Parser("resume DIR [tracker=...] [hydra/launcher=...]", __doc__)
     parser.words("words", _completions)
     parser.add_flag("processes at once, for a search or a contest (1)", "--jobs", type=integer_at_least(1), metavar="N")
+    add_quiet_flag(parser)
     add_trust_flag(parser)
     parser.add_config_dir("where the options lie that a sweep, search or contest was begun with")
     return parser
@@ -54,6 +56,11 @@ def _modules(value: str) -> list[str]:
 def act(words: list[str]) -> int:
     """Continues a run, a sweep or a search."""
     arguments = build_parser().read(words)
+    with silence_stdout(arguments.quiet):
+        return _continue(arguments)
+
+
+def _continue(arguments: Namespace) -> int:
     if not arguments.words:
         raise ConfigError("resume needs the folder of a run, a sweep or a search, e.g. fedexp resume outputs/latest")
     folder, other_words = Path(arguments.words[0]), arguments.words[1:]

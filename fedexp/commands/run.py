@@ -2,12 +2,17 @@
 
 from argparse import Namespace
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.json_document import add_json_flag, add_quiet_flag, json_document, silence_stdout
 from fedexp.commands.arguments.parsing import Parser
 from fedexp.commands.list import run_help
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
+from fedexp.files import summary_json
+from fedexp.run import folders
 
 TOPICS = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
@@ -20,6 +25,8 @@ def build_parser() -> Parser:
     parser.add_flag("with --cfg: show values instead of ${interpolations}", "--resolve", action="store_true")
     parser.add_flag("with --cfg: show only what lies under this key", "-p", "--package", metavar="KEY")
     help_text = f"show how Hydra composes: {', '.join(TOPICS)}"
+    add_quiet_flag(parser)
+    add_json_flag(parser)
     parser.add_flag(help_text, "-i", "--info", values=TOPICS, nargs="?", const="all", metavar="[TOPIC]")
     return parser
 
@@ -40,7 +47,20 @@ def act(words: list[str]) -> int:
     arguments = read(words)
     from fedexp.commands.launch import launch
 
-    return launch(arguments)
+    with json_document(arguments.json) as content, silence_stdout(arguments.quiet):
+        folder = launch(arguments)
+        if arguments.json and folder is not None:
+            content |= describe(folder)
+    return 0
+
+
+def describe(folder: Path) -> dict[str, Any]:
+    """What --json says of a finished run or a sweep."""
+    if folders.is_sweep(folder):
+        from fedexp.sweep.frame import points
+
+        return {"folder": folder.absolute(), "points": points(folder)}
+    return {"folder": folder.absolute(), "summary": summary_json.read(folder)}
 
 
 def read(words: Sequence[str]) -> Namespace:
@@ -48,6 +68,9 @@ def read(words: Sequence[str]) -> Namespace:
     arguments = build_parser().read(words)
     if sum((arguments.multirun, arguments.cfg is not None, arguments.info is not None)) > 1:
         raise ConfigError("only one of --multirun, --cfg and --info can be given")
+    shows = arguments.cfg is not None or arguments.info is not None
+    if shows and (arguments.json or arguments.quiet):
+        raise ConfigError(f"{'--json' if arguments.json else '--quiet'} is for runs; leave it out with --cfg or --info")
     if arguments.cfg is None and (arguments.resolve or arguments.package):
         raise ConfigError(f"{'--resolve' if arguments.resolve else '--package'} needs --cfg; write --cfg job too")
     return arguments

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.json_document import add_json_flag, json_document
 from fedexp.commands.arguments.parsing import Parser, complete_folder, folder_path, integer_at_least
 from fedexp.config.trust import Trust, remember_modules
 from fedexp.core.errors import ConfigError
@@ -28,6 +29,7 @@ def build_parser() -> Parser:
     parser.add_flag("let poor trials run to their end", "--no-pruning", action="store_true")
     help_text = "where the search is kept (outputs/search/DATE/TIME)"
     parser.add_flag(help_text, "--out", type=folder_path, values=complete_folder, metavar="DIR")
+    add_json_flag(parser)
     parser.add_config_dir("look for your own options in DIR too")
     return parser
 
@@ -35,7 +37,7 @@ def build_parser() -> Parser:
 def act(words: list[str]) -> int:
     """Begins a search and works on it to its end."""
     arguments = build_parser().read(words)
-    from fedexp.search.search import Search, run_search, save
+    from fedexp.search.search import Search, describe, run_search, save
     from fedexp.sweep.launchers.contract import import_optional
 
     import_optional("optuna", "sweep", "fedexp search")
@@ -47,7 +49,11 @@ def act(words: list[str]) -> int:
     folders.link_latest(search_folder)
     save(search, search_folder)
     remember_modules(config_dir=arguments.config_dir)
-    sys.stdout.write(run_search(search_folder, arguments.jobs, Trust(composed=True)))
+    trust = Trust(composed=True)
+    with json_document(arguments.json) as content:
+        sys.stdout.write(run_search(search_folder, arguments.jobs, trust))
+        if arguments.json:
+            content |= describe(search_folder, trust)
     return 0
 
 

@@ -18,9 +18,12 @@ of your own, whose cells are then run: a table is code.
 
 import secrets
 import sys
+from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 
 from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.json_document import add_json_flag, json_document
 from fedexp.commands.arguments.parsing import Parser, integer_at_least, nonempty_text
 from fedexp.commands.resume import add_trust_flag, trust_of
 from fedexp.core.errors import ConfigError
@@ -44,6 +47,7 @@ def build_parser() -> Parser:
     parser.add_flag(
         "the table of a results.csv, where it is your own", "--table", type=nonempty_text, metavar="FILE.yml"
     )
+    add_json_flag(parser)
     add_trust_flag(parser)
     return parser
 
@@ -63,22 +67,21 @@ def act(words: list[str]) -> int:
         raise ConfigError(f"--table goes with a results.csv, got the folder {display_path(target)}; leave it out")
     if under_torchrun():
         raise ConfigError("verify starts its workers itself; run it without torchrun")
-    with logs.restore_logging():
-        logs.silence()
-        from fedexp.replay import recheck
-        from fedexp.verify.sweep import verify_sweep
-        from fedexp.verify.verify import ReplayBudget, verify
+    lines: list[str] = []
 
-        if folder is None:
-            count = None if arguments.all else arguments.rounds or 3
-            complaints, exact = recheck.verify(target, count, seed, _say, arguments.table)
-        else:
-            budget, check = (
-                ReplayBudget(seed, arguments.rounds, arguments.all),
-                verify_sweep if folders.is_sweep(folder) else verify,
-            )
-            result = check(folder, budget, _say, trust_of(arguments))
-            complaints, exact = result.complaints, result.exact
+    def say(text: str) -> None:
+        lines.append(text)
+        _say(text)
+
+    with json_document(arguments.json) as content:
+        complaints, exact = _check(arguments, folder, target, seed, say)
+        if arguments.json:
+            content |= {"target": display_path(target), "seed": seed, "checks": lines}
+            content |= {"complaints": complaints, "exact": exact and not complaints}
+    return _conclude(complaints, exact, target)
+
+
+def _conclude(complaints: list[str], exact: bool, target: Path) -> int:
     if complaints:
         suffix = f" (and {len(complaints) - 1} more)" if len(complaints) > 1 else ""
         raise CommandExit(FAILURE, f"{complaints[0]}{suffix}")
@@ -87,6 +90,25 @@ def act(words: list[str]) -> int:
             WITHIN_ROUNDING, f"{display_path(target)} is as it was written within rounding, not bit by bit"
         )
     return 0
+
+
+def _check(
+    arguments: Namespace, folder: Path | None, target: Path, seed: int, say: Callable[[str], None]
+) -> tuple[list[str], bool]:
+    """The complaints about a run folder or, without one, a results.csv, and whether bits were compared."""
+    with logs.restore_logging():
+        logs.silence()
+        from fedexp.replay import recheck
+        from fedexp.verify.sweep import verify_sweep
+        from fedexp.verify.verify import ReplayBudget, verify
+
+        if folder is None:
+            count = None if arguments.all else arguments.rounds or 3
+            return recheck.verify(target, count, seed, say, arguments.table)
+        budget = ReplayBudget(seed, arguments.rounds, arguments.all)
+        check = verify_sweep if folders.is_sweep(folder) else verify
+        result = check(folder, budget, say, trust_of(arguments))
+        return result.complaints, result.exact
 
 
 WITHIN_ROUNDING = 3  # the exit code where nothing differs, but bits could not be compared

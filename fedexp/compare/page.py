@@ -1,7 +1,7 @@
 """The result of a comparison as Markdown, readable in a terminal too, and as CSV in full precision."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fedexp.compare.critical_difference import Ranks
 from fedexp.compare.pairing import Contest
@@ -41,6 +41,33 @@ def frame(comparison: Comparison) -> "pd.DataFrame":
             for row in comparison.rows
         ]
     )
+
+
+def document(comparison: Comparison, contests: Sequence[Contest]) -> dict[str, Any]:
+    """The comparison for programs, numbers in full precision; NaN where there is none."""
+    ranks = comparison.ranks
+    return {
+        "contests": [
+            {
+                "method_a": contest.a,
+                "method_b": contest.b,
+                "pairs": contest.blocks,
+                "differences": contest.differences,
+                "notes": contest.notes,
+            }
+            for contest in contests
+        ],
+        "rows": frame(comparison).to_dict("records"),
+        "ranks": ranks
+        and {
+            "by": comparison.ranked_by,
+            "mean": dict(zip(ranks.names, ranks.mean.tolist(), strict=True)),
+            "blocks": ranks.blocks,
+            "p": ranks.p,
+            "critical_difference": ranks.difference,
+        },
+        "notes": comparison.notes,
+    }
 
 
 def _contest_text(comparison: Comparison, contest: Contest, width: int | None) -> str:

@@ -52,6 +52,11 @@ def read(folder: Path) -> dict[str, Any] | None:
     return summary
 
 
+def main_metric(summary: Mapping[str, Any]) -> str:
+    """The name of the metric that a summary is about, whose last value it calls `final_NAME`."""
+    return next((key.removeprefix("final_") for key in summary if key.startswith("final_")), "accuracy")
+
+
 def _demand(path: Path, name: str, value: Any, kind: str) -> None:
     if value is not None and not _is_kind(value, kind):
         raise ConfigError(f"{display_path(path)} must have {kind} as {name}, got {repr(value)[:60]}; is it damaged?")

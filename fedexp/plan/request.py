@@ -11,6 +11,7 @@ from fedexp.config.compose import Composer, Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 from fedexp.run.validate import ValidRun, validate_config
+from fedexp.sweep import point_list
 from fedexp.sweep.points import check_points, validate_point
 from fedexp.sweep.points import compose as compose_sweep
 
@@ -31,6 +32,7 @@ def compose(flags: Namespace) -> PlanRequest:
     try:
         composer = make_composer(request)
         if not flags.multirun and "hydra.mode=MULTIRUN" not in flags.overrides:
+            point_list.refuse(request.overrides)
             config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
             if config.hydra.mode != RunMode.MULTIRUN:
                 return PlanRequest(validate_config(composer, config, request.overrides))

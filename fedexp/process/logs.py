@@ -1,6 +1,7 @@
 """Where log lines go: plain on the console, dated in `fedexp.log` of the run folder."""
 
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,12 @@ def log_to(folder: Path, console: bool = True) -> None:
 def on_console() -> bool:
     """Whether log lines go anywhere but to files."""
     silent = logging.root.manager.disable >= logging.CRITICAL
-    return not silent and any(not isinstance(handler, logging.FileHandler) for handler in logging.getLogger().handlers)
+    return not silent and any(map(_is_heard, logging.getLogger().handlers))
+
+
+def _is_heard(handler: logging.Handler) -> bool:
+    discarded = getattr(getattr(handler, "stream", None), "name", None) == os.devnull
+    return not isinstance(handler, logging.FileHandler) and not discarded
 
 
 def leave_out_on_terminals(mark: str) -> None:

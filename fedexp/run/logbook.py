@@ -19,7 +19,7 @@ from fedexp.run.metric_notes import UndefinedMetrics, describe_constant_answer
 from fedexp.run.progress import Progress
 from fedexp.run.state import checkpoint
 from fedexp.run.summary_table import summary_table
-from fedexp.run.tables import GrowingCsv, first_columns, round_rows, write_table
+from fedexp.run.tables import GrowingCsv, cell_value, first_columns, round_rows, write_table
 from fedexp.simulation.measures import client_accuracy, confusion_matrix
 from fedexp.simulation.round import Row
 from fedexp.simulation.setup.experiment import Experiment
@@ -79,8 +79,8 @@ class Logbook:
                 self.progress.close()
             self.tracker_client.close(kind)
 
-    def record(self, state: State, row: Row, uploads: Uploads) -> None:
-        """Writes a round's lines, and the state if the last saved one is old enough."""
+    def record(self, state: State, row: Row, uploads: Uploads) -> Row:
+        """Writes a round's lines, and the state if the last saved one is old enough; returns metrics.csv's line."""
         rows, columns = round_rows(self.exp, self.world, state, row, uploads), first_columns(self.exp)
         lines = {name: self.tables[name].append(table_rows, columns[name]) for name, table_rows in rows.items()}
         self.digest_line = digests.next_line(self.digest_line, state, lines)
@@ -93,6 +93,7 @@ class Logbook:
         if self._archives_round() or time.perf_counter() - self.saved_at >= self.exp.checkpoint_s:
             self._save()
         self._archive_due_state()
+        return {name: cell_value(row.get(name)) for name in self.tables["metrics.csv"].columns or ()}
 
     def conclude(self) -> "pd.DataFrame":
         """Saves the last state, draws the pictures, writes and prints the summary; returns metrics.csv as a table."""

@@ -31,8 +31,18 @@ log = logging.getLogger(__name__)
 Watch = Callable[[Row], None]
 
 
-def run(config: dict[str, Any], folder: Path, exp: Experiment | None = None) -> None:
+def run(config: dict[str, Any], folder: Path, exp: Experiment | None = None, watch: Watch | None = None) -> None:
     """Executes one run in its folder; `exp` is the experiment of the config where it was built already.
+
+    Raises like `rounds` and `watch`.
+    """
+    _finish(rounds(config, folder, exp, watch))
+
+
+def rounds(
+    config: dict[str, Any], folder: Path, exp: Experiment | None = None, watch: Watch | None = None
+) -> Iterator[Row]:
+    """Executes a run like `run`, and yields the line of every round; closed early, it leaves a run to be resumed.
 
     Raises:
         ConfigError: the experiment cannot work, or the folder already holds a run.
@@ -42,14 +52,14 @@ def run(config: dict[str, Any], folder: Path, exp: Experiment | None = None) -> 
     folders.refuse_used(folder)
     make_folder(folder)
     with folders.lock_folder(folder):
-        _conduct(config, exp or build_experiment(config), folder)
+        yield from _conduct(config, exp or build_experiment(config), folder, watch)
 
 
 def complete(config: dict[str, Any], folder: Path, watch: Watch | None = None) -> None:
     """Takes a run from its present state to its end, unless it is finished; raises like `run` and `watch`."""
     with folders.lock_folder(folder):
         if not folders.is_finished(folder):
-            _conduct(config, build_experiment(config), folder, watch)
+            _finish(_conduct(config, build_experiment(config), folder, watch))
 
 
 def resume(config: dict[str, Any], folder: Path, trust: Trust = NO_TRUST) -> None:
@@ -63,7 +73,7 @@ def resume(config: dict[str, Any], folder: Path, trust: Trust = NO_TRUST) -> Non
             log.info("%s is finished: nothing is left to run", folder)
             send(config, folder)
         else:
-            _conduct(config, build_experiment(config), folder)
+            _finish(_conduct(config, build_experiment(config), folder))
 
 
 def send(config: dict[str, Any], folder: Path) -> None:
@@ -83,13 +93,19 @@ def send(config: dict[str, Any], folder: Path) -> None:
 
 def follow(config: dict[str, Any], exp: Experiment | None = None) -> None:
     """What every torchrun process but the first does: takes part in the run, without a folder."""
-    _conduct(config, exp or build_experiment(config), None)
+    _finish(_conduct(config, exp or build_experiment(config), None))
 
 
-def _conduct(config: dict[str, Any], exp: Experiment, folder: Path | None, watch: Watch | None = None) -> None:
-    """Takes a run from its present state to its end; `folder` is None in a worker process.
+def _finish(lines: Iterator[Row]) -> None:
+    for _ in lines:
+        pass
 
-    `watch` is called with the row of every round once it is written; it ends the run by raising an exception.
+
+def _conduct(config: dict[str, Any], exp: Experiment, folder: Path | None, watch: Watch | None = None) -> Iterator[Row]:
+    """Takes a run from its present state to its end; `folder` is None in a worker process, which yields nothing.
+
+    Yields the line of every round once it is written. `watch` is called with it before, and ends the run by raising an
+    exception.
     """
     device = exp.engine.activate_device()
     pool = join_torchrun(device) if under_torchrun() else WorkerPool()
@@ -104,9 +120,10 @@ def _conduct(config: dict[str, Any], exp: Experiment, folder: Path | None, watch
             return
         with Logbook(folder, exp, world, config, state) as logbook:
             for state_after, row, uploads in _remaining_rounds(folder, world, state):
-                logbook.record(state_after, row, uploads)
+                line = logbook.record(state_after, row, uploads)
                 if watch is not None:
-                    watch(row)
+                    watch(line)
+                yield line
             table = logbook.conclude()
     if summary.all_dropped(table):
         raise RunError(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from fedexp.files.summary_json import main_metric
 from fedexp.maths.curve_metrics import higher_is_better
 
 _SHOWN = 4  # the best thresholds that were reached
@@ -10,7 +11,7 @@ _SHOWN = 4  # the best thresholds that were reached
 
 def summary_table(summary: Mapping[str, Any]) -> str:
     """Plain text, one number a line, aligned; what does not exist is left out."""
-    main = next((key.removeprefix("final_") for key in summary if key.startswith("final_")), "accuracy")
+    main = main_metric(summary)
     rows = [
         (f"final {main}", _number(summary, f"final_{main}", "{:.4f}")),
         (f"best {main}", _number(summary, f"best_{main}", "{:.4f}")),

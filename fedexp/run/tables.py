@@ -173,6 +173,14 @@ def client_rows(number: int, uploads: Uploads, privacy_columns: dict[str, np.nda
 
 def format_cell(value: Any) -> Any:
     """The shortest text that reads back as the same value; empty for one that does not exist or is infinite."""
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+    value = cell_value(value)
+    if value is None:
         return ""
-    return repr(float(value)) if isinstance(value, float) else value
+    return repr(value) if isinstance(value, float) else value
+
+
+def cell_value(value: Any) -> Any:
+    """The value of a cell; None for one that does not exist or is infinite."""
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value

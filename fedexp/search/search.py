@@ -144,6 +144,13 @@ def run_search(folder: Path, jobs: int, trust: Trust, tracker: dict[str, Any] | 
         return table.write_results(folder, search.space, studies, flags)
 
 
+def describe(folder: Path, trust: Trust) -> dict[str, Any]:
+    """A search for programs: every trial, and the best of each method."""
+    search = load(folder, trust)
+    studies = [MethodTrials(folder, method, search) for method in search.space.methods]
+    return {"folder": folder.absolute(), "metric": search.metric, **table.describe(search.space, studies)}
+
+
 def run_trials(folder: Path, share: int | None, trust: Trust, tracker: dict[str, Any] | None = None) -> None:
     """Takes trial after trial, from the methods in turn, until none is left."""
     search = load(folder, trust)

@@ -1,6 +1,7 @@
 """The results of a search: `search.csv` with every trial, and a table with the best of each method."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,34 @@ def write_results(folder: Path, space: Space, studies: list[MethodTrials], flags
         text += "\nOn seeds that the search has not seen, with a first look at the test data:\n"
         text += "".join(f"  {command(study, space, flags)}\n" for study in rankable)
     return text + f"search  {display_path(folder / 'search.csv')}\n"
+
+
+def describe(space: Space, studies: Sequence[MethodTrials]) -> dict[str, Any]:
+    """Every trial, and the hyperparameters and score of each method's best; null where no trial came to its end."""
+    tops = [(study, best(study)) for study in studies]
+    return {
+        "best": [
+            {
+                "method": study.name,
+                "trial": top and top.number,
+                "value": top and top.value,
+                "overrides": [] if top is None else [*study.method, *overrides(space, top)],
+            }
+            for study, top in tops
+        ],
+        "trials": [
+            {
+                "method": study.name,
+                "trial": trial.number,
+                "state": trial.state.name.lower(),
+                "value": trial.value,
+                "last_round": trial.last_step,
+                "params": trial.params,
+            }
+            for study in studies
+            for trial in study.trials()
+        ],
+    }
 
 
 def best(study: MethodTrials) -> Any:

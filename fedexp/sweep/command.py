@@ -32,8 +32,8 @@ from fedexp.sweep.points import expand_points as expand_points
 NAME = "multirun.yaml"
 
 
-def run(composer: Composer, request: Request, job: TaskFunction) -> None:
-    """Runs every point; `job` runs one point for the sweepers and launchers of Hydra's plugins."""
+def run(composer: Composer, request: Request, job: TaskFunction) -> Path:
+    """Runs every point and returns the folder; `job` runs one for the sweepers and launchers of Hydra's plugins."""
     if under_torchrun():  # one process group and one store serve one run: a second would read the first one's results
         raise ConfigError("a sweep (-m) cannot run under torchrun; start torchrun once for each point")
     config = compose(composer, request, with_log_configuration=True)
@@ -50,9 +50,10 @@ def run(composer: Composer, request: Request, job: TaskFunction) -> None:
         if launcher is None or not points:
             composer.multirun(request.config_name, job, [point.overrides for point in points])
             _conclude(folder, config.evaluation)
-            return
+            return folder
         remember_modules(config_dir=request.config_dir)
         _execute(Sweep(composer, config, points, launcher, trust=Trust(composed=True)))
+    return folder
 
 
 def resume(

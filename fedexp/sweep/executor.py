@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,13 +17,14 @@ from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import build
+from fedexp.files import summary_json
 from fedexp.files.atomic import display_path, shell_path
 from fedexp.process.exits import USAGE_ERROR
 from fedexp.process.terminal import format_duration
 from fedexp.run import addresses, folders
 from fedexp.run.change_tracker import write_tracker
 from fedexp.sweep.launchers.contract import Basic, Launcher, PointEnd
-from fedexp.sweep.points import Point, compose_point, resolve_point
+from fedexp.sweep.points import Point, common_words, compose_point, resolve_point
 from fedexp.sweep.run_point import TRACEBACK, run_points
 
 NUMBER = "${hydra.job.num}"
@@ -48,6 +50,11 @@ class Sweep:
     running: int = 0  # points that are running
     peak_running: int = 1  # the most that ran at once
     durations: list[float] = field(default_factory=list)  # seconds of the points that ended well
+
+    @cached_property
+    def common_words(self) -> set[str]:
+        """The overrides of all points, which tell none from another."""
+        return common_words(self.points)
 
     def execute(self) -> list[PointEnd]:
         """Executes what is missing or unfinished and returns the points that failed."""
@@ -150,9 +157,10 @@ class Sweep:
         configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
         if end.code:
             log.error("failed: %s%s", point, end.message)
-        words = "" if self.launcher.aloud else f": {point.words}"
-        took = " failed" if end.code else f", {format_duration(end.seconds)}"
-        log.info("%d of %d%s%s%s", point.number + 1, len(self.points), words, took, self._describe_remaining())
+        words, result = point.words_without(self.common_words), "" if end.code else _final_metric(end.folder)
+        took = "failed" if end.code else format_duration(end.seconds)
+        facts = ", ".join(filter(None, (words, result, took)))
+        log.info("%d of %d: %s%s", point.number + 1, len(self.points), facts, self._describe_remaining())
 
     def _describe_remaining(self) -> str:
         """How many points remain, and how long they will take at the mean duration so far."""
@@ -161,6 +169,13 @@ class Sweep:
             return f"; {remaining} left" if remaining else ""
         mean_seconds = sum(self.durations) / len(self.durations)
         return f"; {remaining} left, about {format_duration(mean_seconds * remaining / self.peak_running)}"
+
+
+def _final_metric(folder: Path) -> str:
+    summary = summary_json.read(folder) or {}
+    name = summary_json.main_metric(summary)
+    value = summary.get(f"final_{name}")
+    return "" if value is None else f"{name} {value:.4f}"
 
 
 def _sends_anything(config: Mapping[str, Any] | DictConfig) -> bool:

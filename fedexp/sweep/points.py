@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +18,7 @@ from fedexp.config.compose import Composer, Request, resolve_config
 from fedexp.core.errors import ConfigError
 from fedexp.files.url_credentials import without_password
 from fedexp.run.validate import ValidRun, validate_config
+from fedexp.sweep import point_list
 
 CHECKED_AT_MOST = 200
 MOST_POINTS = 100_000
@@ -40,35 +41,61 @@ class Point:
     @property
     def words(self) -> str:
         """Its overrides as one text, without passwords."""
-        return without_password(" ".join(self.overrides))
+        return self.words_without(())
+
+    def words_without(self, common: Collection[str]) -> str:
+        """Its overrides as one text, but for those that other points have too."""
+        return without_password(" ".join(word for word in self.overrides if word not in common))
+
+
+def common_words(points: Sequence[Point]) -> set[str]:
+    """The overrides that all of several points have; none of a single point, which has nothing to be told from."""
+    return set.intersection(*(set(point.overrides) for point in points)) if len(points) > 1 else set()
 
 
 def compose(composer: Composer, request: Request, with_log_configuration: bool = False) -> DictConfig:
     """The config that all points of a sweep start from."""
-    words = [*request.overrides, "hydra.mode=MULTIRUN"]
+    overrides = point_list.with_points(request.overrides) if request.typed else request.overrides
+    words = [*(word for word in overrides if not point_list.is_points(word)), "hydra.mode=MULTIRUN"]
     config = composer.compose_config(request.config_name, words, RunMode.MULTIRUN, with_log_configuration)
+    config.hydra.overrides.task.extend([word for word in overrides if point_list.is_points(word)])
     drop_overridden_params(config)
     return config
 
 
 def expand_points(composer: Composer, config: DictConfig) -> list[Point]:
     """Every point, numbered as the sweeper does; none for a sweeper that chooses points as it goes."""
-    sweeper = config.hydra.sweeper
-    split = SWEEPERS.get(str(sweeper.get("_target_")))
-    if split is None:
-        return []
-    words = one_at_a_time.join_overrides(sweeper.params, config.hydra.overrides.task)
+    words = one_at_a_time.join_overrides(config.hydra.sweeper.get("params"), config.hydra.overrides.task)
     with composer.explain_errors(config.hydra.job.config_name, words):
-        overrides = OverridesParser.create().parse_overrides(words)
-        refuse_too_many(overrides, crossed=split is one_at_a_time.combinations)
-        combinations = split(overrides)
-    return [Point(number, overrides) for number, overrides in enumerate(combinations)]
+        combinations = expand_words(config.hydra.sweeper.get("_target_"), words)
+    return [Point(number, overrides) for number, overrides in enumerate(combinations or [])]
 
 
-def refuse_too_many(overrides: Sequence[Override], crossed: bool) -> None:
-    """Raises ConfigError if a sweep has more than `MOST_POINTS` points, before it is expanded."""
+def expand_words(sweeper: Any, words: Sequence[str]) -> list[list[str]] | None:
+    """The overrides of every point of these words; None for a sweeper that chooses points as it goes.
+
+    A listed point meets every combination of the other words; a key that it sets is not swept.
+    """
+    expand, (others, listed) = SWEEPERS.get(str(sweeper)), point_list.split(words)
+    if expand is None and listed is not None:
+        raise ConfigError("points=... works only with hydra/sweeper=basic or one_at_a_time; choose one of them")
+    if expand is None:
+        return None
+    overrides = OverridesParser.create().parse_overrides(others)
+    refuse_too_many(overrides, crossed=expand is one_at_a_time.combinations, times=len(listed or [[]]))
+    points = []
+    for point in map(OverridesParser.create().parse_overrides, listed or [[]]):
+        keys = {override.key_or_group for override in point}
+        points += expand([*point, *(override for override in overrides if override.key_or_group not in keys)])
+    return points
+
+
+def refuse_too_many(overrides: Sequence[Override], crossed: bool, times: int = 1) -> None:
+    """Raises ConfigError if a sweep has more than `MOST_POINTS` points, before it is expanded `times` times."""
     counts = {override.input_line: count_values(override) for override in overrides if override.is_sweep_override()}
-    total = math.prod(counts.values()) if crossed else sum(counts.values())
+    total = times * (math.prod(counts.values()) if crossed else max(1, sum(counts.values())))
+    if times > MOST_POINTS:
+        raise ConfigError(f"a sweep must have at most {MOST_POINTS:,} points, but points=... lists {times:,}")
     if counts and total > MOST_POINTS:
         word = max(counts, key=lambda line: counts[line])
         raise ConfigError(f"a sweep must have at most {MOST_POINTS:,} points, but {word} makes it {total:g}; lower it")

@@ -18,6 +18,7 @@ from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.nested import lookup
 from fedexp.files.atomic import display_path
 from fedexp.files.url_credentials import ADDRESS_VARIABLE
+from fedexp.sweep import point_list
 
 NUMBERS = ("jobs", "runs", "parallel", "timeout_min", "cpus_per_task", "gpus_per_node", "cpus", "gpus")
 MOST_COPIES = 10**6  # of a value that words repeat, each those of another: `b=${a}${a}`, `c=${b}${b}`, ...
@@ -72,7 +73,7 @@ def _demand_setting(word: Override, path: Path) -> None:
             f"{display_path(path)}: a setting must be one of the experiment's, got {word.input_line}; remove it"
         )
     _demand_plain_references(word, path)
-    chooses = "." not in _key(word) and _key(word) != "data_dir"
+    chooses = "." not in _key(word) and _key(word) not in ("data_dir", point_list.NAME)  # its points are checked apart
     if chooses and "../" in str(word.input_line):
         raise ConfigError(f"{display_path(path)}: an option must be one of conf/, got {word.input_line}; remove it")
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from fedexp.config import one_at_a_time, saved_config
@@ -22,7 +21,7 @@ from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.maths.curve_metrics import metric_name
 from fedexp.report.read import methods, runs
 from fedexp.report.topics import sweep_table
-from fedexp.sweep.points import SWEEPERS
+from fedexp.sweep.points import expand_words
 from fedexp.verify.comparison import ROUNDING, cells_agree
 from fedexp.verify.coverage import unchecked_files
 from fedexp.verify.verify import ReplayBudget, Say, VerifyResult, verify
@@ -60,14 +59,14 @@ def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO
 def _missing_points(folder: Path) -> Iterator[str]:
     """Yields complaints about points that have no folder of their number, or whose folder has other words."""
     saved = read_yaml(folder / NAME)
-    split, task = SWEEPERS.get(str(lookup(saved, "hydra.sweeper._target_"))), lookup(saved, "hydra.overrides.task")
-    if split is None or lookup(saved, "hydra.sweep.subdir") != "${hydra.job.num}":
-        return
-    params = lookup(saved, "hydra.sweeper.params")
+    params, task = lookup(saved, "hydra.sweeper.params"), lookup(saved, "hydra.overrides.task")
     try:
-        expected = split(OverridesParser.create().parse_overrides(one_at_a_time.join_overrides(params, task or [])))
+        words = one_at_a_time.join_overrides(params, task or [])
+        expected = expand_words(lookup(saved, "hydra.sweeper._target_"), words)
     except (HydraException, TypeError, AttributeError) as error:
         raise ConfigError(f"{display_path(folder / NAME)} must hold the words of a sweep; restore it") from error
+    if expected is None or lookup(saved, "hydra.sweep.subdir") != "${hydra.job.num}":
+        return
     for number, words in enumerate(expected):
         point_folder = folder / str(number)
         if not (point_folder / "metrics.csv").is_file():

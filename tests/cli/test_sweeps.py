@@ -21,9 +21,13 @@ def test_a_sweep_runs_every_point_in_its_folder(runs, capsys):
     assert (sweep / "3" / "fedexp.log").exists()
     told = capsys.readouterr().out
     assert re.search(
-        r"^2 of 4: seed=1 model=keras_cnn\n2 of 4, [\d.]+ m?s; 2 left, about [\d.]+ m?s$", told, re.MULTILINE
+        r"^2 of 4: seed=1 model=keras_cnn\n2 of 4: seed=1 model=keras_cnn, [\d.]+ m?s; 2 left, about [\d.]+ m?s$",
+        told,
+        re.MULTILINE,
     )
-    assert re.search(r"^4 of 4: seed=2 model=keras_cnn\n4 of 4, [\d.]+ m?s$", told, re.MULTILINE)
+    assert re.search(
+        r"^4 of 4: seed=2 model=keras_cnn\n4 of 4: seed=2 model=keras_cnn, [\d.]+ m?s$", told, re.MULTILINE
+    )
 
 
 def test_a_file_may_ask_for_a_sweep(runs):

@@ -137,5 +137,5 @@ def test_completion(make_run):
     Path("outputs/multirun/2026-01-02/11-00-00/multirun.yaml").touch()
     sweep = "outputs/multirun/2026-01-02/11-00-00"
     assert complete("fedexp report ") == [sweep, f"{sweep}/0", f"{sweep}/1"]
-    assert complete("fedexp report --") == ["--columns", "--grid", "--help", "--out", "--percent", "--wide"]
+    assert complete("fedexp report --") == ["--columns", "--grid", "--help", "--json", "--out", "--percent", "--wide"]
     assert complete("fedexp report x --out out") == ["outputs/"]

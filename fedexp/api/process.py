@@ -1,0 +1,45 @@
+"""How a run fits into the process of a script: one at a time, and its errors as exceptions."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fedexp.core.errors import ConfigError
+from fedexp.process.exits import CommandExit
+
+_RUN_LOCK = threading.RLock()
+_LOOPS: list[int] = []  # open loops over rounds, at most one: the process could not be given back to two in turn
+
+
+@contextmanager
+def one_run_at_a_time() -> Iterator[None]:
+    """Allows one run at a time: logging, signals and environment belong to the process; threads would share them."""
+    if not _RUN_LOCK.acquire(blocking=False):
+        raise ConfigError("run makes one run at a time in a process, but another thread runs one; start processes")
+    try:
+        yield
+    finally:
+        _RUN_LOCK.release()
+
+
+@contextmanager
+def unwrapped_errors() -> Iterator[None]:
+    """Raises the error behind an exit, which the command line would have printed in one line."""
+    try:
+        yield
+    except CommandExit as stop:
+        if stop.__cause__ is None:
+            raise
+        raise stop.__cause__ from None
+
+
+@contextmanager
+def one_loop_at_a_time() -> Iterator[None]:
+    """Allows one open loop over rounds."""
+    if _LOOPS:
+        raise ConfigError("a loop over the rounds of another run is open; end or close it first, or start processes")
+    _LOOPS.append(1)
+    try:
+        yield
+    finally:
+        _LOOPS.pop()

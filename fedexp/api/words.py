@@ -1,0 +1,87 @@
+"""From the arguments of a function to the words of the command, composed and refused as there."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import torch.distributed as dist
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from fedexp.config.compose import Composer, Request, make_composer
+from fedexp.config.location import conf_dir
+from fedexp.config.override_text import override_text
+from fedexp.core.errors import ConfigError
+from fedexp.process.torchrun import under_torchrun
+from fedexp.sweep import point_list
+
+Location = str | PathLike[str]
+
+_SWEEPS = "call fedexp.sweep for several"
+
+
+def run_words(overrides: Sequence[str], keys: Mapping[str, Any], folder: Location | None = None) -> list[str]:
+    """The words of a run."""
+    words = [*overrides, *(f"{key}={override_text(value)}" for key, value in keys.items())]
+    return words if folder is None else [*words, f"hydra.run.dir={override_text(folder)}"]
+
+
+def sweep_words(
+    overrides: Sequence[str],
+    keys: Mapping[str, Any],
+    points: Location | Sequence[Mapping[str, Any]] | None,
+    folder: Location | None,
+) -> list[str]:
+    """The words of a sweep; a list, tuple or range gives several values of its key."""
+    several = {key: value for key, value in keys.items() if isinstance(value, list | tuple | range)}
+    words = run_words(overrides, {key: value for key, value in keys.items() if key not in several})
+    words += [f"{key}={','.join(map(override_text, values))}" for key, values in several.items()]
+    words += [f"hydra.sweep.dir={override_text(folder)}"] if folder is not None else []
+    return words if points is None else [*words, f"points={_points_text(points)}"]
+
+
+def _points_text(points: Location | Sequence[Mapping[str, Any]]) -> str:
+    if isinstance(points, str | PathLike):
+        return override_text(points)
+    return override_text([[f"{key}={override_text(value)}" for key, value in point.items()] for point in points])
+
+
+def compose_run(words: list[str], config_dir: Location | None) -> tuple[Composer, Request]:
+    """The composer of one run; raises ConfigError if the words ask for a sweep or more."""
+    composer, request = compose_any(words, config_dir)
+    _refuse_sweeps(composer, words)
+    return composer, request
+
+
+def compose_any(words: list[str], config_dir: Location | None) -> tuple[Composer, Request]:
+    """The composer of a run or a sweep; raises ConfigError where neither can start."""
+    _refuse_distributed()
+    _refuse_flags(words)
+    request = Request(conf_dir(), words, config_dir=Path(config_dir) if config_dir is not None else None)
+    return make_composer(request), request
+
+
+def _refuse_distributed() -> None:
+    if under_torchrun():
+        raise ConfigError("run in a script must be the only process, got torchrun; use torchrun -m fedexp run ...")
+    if dist.is_initialized():
+        raise ConfigError("run makes its own process group; end yours with torch.distributed.destroy_process_group()")
+
+
+def _refuse_flags(words: list[str]) -> None:
+    for word in words:
+        if not isinstance(word, str):
+            raise ConfigError(f"run takes words such as 'selector=random', got {word!r}; name values: seed=1")
+        if word in ("-m", "--multirun", "hydra.mode=MULTIRUN"):
+            raise ConfigError(f"run makes one run, got {word}; {_SWEEPS}")
+        if word.startswith("-"):
+            raise ConfigError(f"run takes key=value and group=option, got the flag {word}; leave it out")
+
+
+def _refuse_sweeps(composer: Composer, words: list[str]) -> None:
+    if any(map(point_list.is_points, words)):
+        raise ConfigError(f"run makes one run, got points=...; {_SWEEPS}")
+    with composer.explain_errors(None, words):
+        for override in OverridesParser.create().parse_overrides(words):
+            if override.is_sweep_override():
+                raise ConfigError(f"run makes one run, but {override.input_line} gives several values; {_SWEEPS}")

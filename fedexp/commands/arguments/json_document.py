@@ -1,0 +1,57 @@
+"""`--json`: stdout holds one JSON document and nothing else, what people read goes to stderr. `-q` prints nothing."""
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from fedexp.commands.arguments.parsing import Parser
+
+
+def add_json_flag(parser: Parser) -> None:
+    """Declares --json."""
+    help_text = "one JSON document on stdout, and what people read on stderr; docs/json.md tells its keys"
+    parser.add_flag(help_text, "--json", action="store_true")
+
+
+def add_quiet_flag(parser: Parser) -> None:
+    """Declares --quiet."""
+    parser.add_flag("print nothing but errors", "-q", "--quiet", action="store_true")
+
+
+@contextmanager
+def json_document(asked: bool) -> Iterator[dict[str, Any]]:
+    """Yields a mapping to fill and prints it in the end, if asked to; an error or an empty one prints nothing."""
+    content: dict[str, Any] = {}
+    if not asked:
+        yield content
+        return
+    with redirect_stdout(sys.stderr):
+        yield content
+    if content:
+        sys.stdout.write(json.dumps(_valid(content), indent=2, allow_nan=False) + "\n")
+        sys.stdout.flush()
+
+
+@contextmanager
+def silence_stdout(asked: bool) -> Iterator[None]:
+    """Discards what is printed, if asked to."""
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere if asked else sys.stdout):
+        yield
+
+
+def _valid(node: Any) -> Any:
+    """The same as JSON can hold it: null for numbers that are not finite, Python's numbers for NumPy's."""
+    if isinstance(node, Mapping):
+        return {str(name): _valid(value) for name, value in node.items()}
+    if isinstance(node, list | tuple):
+        return [_valid(value) for value in node]
+    if isinstance(node, Path):
+        return str(node)
+    if hasattr(node, "item"):
+        node = node.item()
+    return None if isinstance(node, float) and not math.isfinite(node) else node

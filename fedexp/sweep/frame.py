@@ -1,0 +1,57 @@
+"""The points of a sweep as a table for programs: a row a point, what tells it from the others and its main numbers."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedexp.config import saved_config
+from fedexp.core.nested import lookup
+from fedexp.files import summary_json
+from fedexp.report.read.runs import natural_order
+from fedexp.report.topics import sweep_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NUMBERS = ("final_{main}", "best_{main}", "loss_auc", "{main}_auc", "rounds", "updates", "host_s", "sim_s")
+
+
+def frame(folder: Path) -> "pd.DataFrame":
+    """A row a point: the keys that differ, seed, folder, and numbers of its summary, empty where it did not end."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        [
+            {**point["varied"], "seed": point["seed"], "folder": point["folder"], **point["numbers"]}
+            for point in points(folder)
+        ]
+    )
+
+
+def points(folder: Path) -> list[dict[str, Any]]:
+    """A mapping a point: `varied` holds the keys that differ, `numbers` those of the summary, None where there is none.
+
+    Raises:
+        ConfigError: the folder holds no points of a sweep.
+    """
+    runs = sweep_table.read_points(folder)
+    keys = [key for key in sweep_table.swept_keys(runs) if key != "seed"]
+    folders = sorted((path.parent for path in folder.rglob(saved_config.NAME)), key=natural_order)
+    configs = [saved_config.read(point_folder) for point_folder in folders]
+    summaries = [summary_json.read(point_folder) or {} for point_folder in folders]
+    main = next((summary_json.main_metric(summary) for summary in summaries if summary), "accuracy")
+    return [
+        {
+            "varied": {key: _value(saved, key, run.overrides.get(key)) for key in keys},
+            "seed": saved.config.get("seed"),
+            "folder": str(point_folder.absolute()),
+            "numbers": {name: summary.get(name) for name in (form.format(main=main) for form in NUMBERS)},
+        }
+        for point_folder, run, summary, saved in zip(folders, runs, summaries, configs, strict=True)
+    ]
+
+
+def _value(saved: saved_config.SavedConfig, key: str, word: str | None) -> Any:
+    """The value of a key as the config has it, or the option of a group."""
+    value = lookup(saved.config, key)
+    return saved.choices.get(key, word) if value is None or isinstance(value, Mapping) else value
