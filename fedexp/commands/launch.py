@@ -3,7 +3,7 @@
 import logging
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -115,7 +115,7 @@ def single(composer: Composer, request: Request, console: bool, watch: Watch | N
     return folder.absolute()
 
 
-def single_rounds(composer: Composer, request: Request, console: bool) -> Iterator[dict[str, Any]]:
+def single_rounds(composer: Composer, request: Request, console: bool) -> Generator[dict[str, Any], None, None]:
     """Executes one run for a script and yields the line of every round; without the callbacks of Hydra's plugins."""
     with _script_folder(composer, request, console) as (folder, valid_run), exit_on_error(folder):
         from fedexp.run.run import rounds

@@ -44,9 +44,9 @@ def with_points(words: Sequence[str]) -> list[str]:
     Raises:
         ConfigError: the file cannot be read, a line is not one point, or a key is both a column and a word.
     """
-    others, named = [word for word in words if not is_points(word)], [word for word in words if is_points(word)]
+    other_words, named = [word for word in words if not is_points(word)], [word for word in words if is_points(word)]
     if not named:
-        return others
+        return other_words
     if len(named) > 1:
         raise ConfigError(f"{NAME} must be given once, got {' '.join(named)}; put all points into one file")
     value = OverridesParser.create().parse_override(named[0]).value()
@@ -55,14 +55,14 @@ def with_points(words: Sequence[str]) -> list[str]:
         located = [(f"point {number}", point) for number, point in enumerate(value, 1)]
     if not located:
         raise ConfigError(f"{NAME} must name a file with points ({', '.join(ENDINGS)}), got {named[0]}")
-    typed = {override.key_or_group for override in OverridesParser.create().parse_overrides(others)}
+    typed = {override.key_or_group for override in OverridesParser.create().parse_overrides(other_words)}
     for where, point in located:
         _demand_point(where, point, typed)
     first: dict[frozenset[str], str] = {}
     for where, point in located:
-        if (other := first.setdefault(frozenset(point), where)) != where:
-            raise ConfigError(f"{where}: every point must be another, but {other} has the same words; remove one")
-    return [*others, PREFIX + override_text([words_with_environment(point) for _, point in located])]
+        if (earlier := first.setdefault(frozenset(point), where)) != where:
+            raise ConfigError(f"{where}: every point must be another, but {earlier} has the same words; remove one")
+    return [*other_words, PREFIX + override_text([words_with_environment(point) for _, point in located])]
 
 
 def split(words: Sequence[str]) -> tuple[list[str], list[list[str]] | None]:
@@ -71,13 +71,13 @@ def split(words: Sequence[str]) -> tuple[list[str], list[list[str]] | None]:
     Raises:
         ConfigError: it holds anything but lists of words; a folder may say so, and then no file is read.
     """
-    others, named = [word for word in words if not is_points(word)], [word for word in words if is_points(word)]
+    other_words, named = [word for word in words if not is_points(word)], [word for word in words if is_points(word)]
     if not named:
-        return others, None
+        return other_words, None
     points = OverridesParser.create().parse_override(named[-1]).value()
     if not isinstance(points, list) or not points or not all(map(_are_words, points)):
         raise ConfigError(f"{NAME} of a saved sweep must be lists of words, got {named[-1][:60]}; restore it")
-    return others, points
+    return other_words, points
 
 
 def _are_words(point: object) -> bool:

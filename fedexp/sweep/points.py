@@ -76,12 +76,12 @@ def expand_words(sweeper: Any, words: Sequence[str]) -> list[list[str]] | None:
 
     A listed point meets every combination of the other words; a key that it sets is not swept.
     """
-    expand, (others, listed) = SWEEPERS.get(str(sweeper)), point_list.split(words)
+    expand, (other_words, listed) = SWEEPERS.get(str(sweeper)), point_list.split(words)
     if expand is None and listed is not None:
         raise ConfigError("points=... works only with hydra/sweeper=basic or one_at_a_time; choose one of them")
     if expand is None:
         return None
-    overrides = OverridesParser.create().parse_overrides(others)
+    overrides = OverridesParser.create().parse_overrides(other_words)
     refuse_too_many(overrides, crossed=expand is one_at_a_time.combinations, times=len(listed or [[]]))
     points = []
     for point in map(OverridesParser.create().parse_overrides, listed or [[]]):

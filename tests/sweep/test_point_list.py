@@ -111,7 +111,7 @@ def test_a_list_without_end_is_refused_before_it_is_crossed():
         (["plan", "points=methods.csv"], "points=methods.csv lists the points of a sweep"),
         (["run", "-m", "points=methods.csv", "points=b.csv"], "points must be given once"),
         (["run", "-m", "points=methods.csv", "local.lr=1"], "methods.csv, line 2: local.lr is set here and by a word"),
-        (["run", "-m", "points=[[rounds\\=1]]"], "points must name a file with points"),
+        (["run", "-m", "points=[3]"], "points must name a file with points (.csv, .yaml, .yml), got points=[3]"),
     ],
 )
 def test_words_that_do_not_go_together(words: list[str], complaint: str, capsys):

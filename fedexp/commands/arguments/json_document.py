@@ -24,10 +24,10 @@ def add_quiet_flag(parser: Parser) -> None:
 
 
 @contextmanager
-def json_document(asked: bool) -> Iterator[dict[str, Any]]:
+def json_document(requested: bool) -> Iterator[dict[str, Any]]:
     """Yields a mapping to fill and prints it in the end, if asked to; an error or an empty one prints nothing."""
     content: dict[str, Any] = {}
-    if not asked:
+    if not requested:
         yield content
         return
     with redirect_stdout(sys.stderr):
@@ -38,9 +38,9 @@ def json_document(asked: bool) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def silence_stdout(asked: bool) -> Iterator[None]:
+def silence_stdout(requested: bool) -> Iterator[None]:
     """Discards what is printed, if asked to."""
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere if asked else sys.stdout):
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere if requested else sys.stdout):
         yield
 
 
