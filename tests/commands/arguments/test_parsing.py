@@ -23,6 +23,8 @@ VALUES = {
     "--measures": "test_accuracy,roa@0.9",
     "--package": "selector",
     "--rounds": "4",
+    "--round": "4",
+    "--client": "2",
     "--seed": "5",
     "--seeds": "6",
     "--table": "mine.yml",
