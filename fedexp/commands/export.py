@@ -1,4 +1,4 @@
-"""Take the trained model of a run home.
+"""Export the trained model of a run.
 
 DIR becomes a folder with the weights (model.pt, a plain state dict, and model.safetensors), the network in plain
 PyTorch (model.py), how examples become inputs (encoder.json: columns, categories, means; pixels; vocabulary), and a

@@ -53,6 +53,8 @@ def columns_in_ranges(ranges: Mapping[str, Any], names: Sequence[str], *, fill: 
     Raises:
         ConfigError: a column has no range, or it is neither two rising numbers nor a list of texts.
     """
+    if odd := [name for name in ranges if not isinstance(name, str)]:
+        raise ConfigError(f"dataset.ranges must have names of columns as keys, got {odd[0]!r}; put the name in quotes")
     if missing := [name for name in names if name not in ranges]:
         raise ConfigError(
             f"dataset.ranges must hold every column, but lacks {missing[0]}; give [LOW,HIGH] or its categories, or set "
@@ -134,6 +136,8 @@ def _encode(column: Column, frame: "pd.DataFrame") -> np.ndarray:
     if column.categories is not None:
         names = np.array(column.categories, dtype=str) if column.categories else np.zeros(0, dtype="U1")
         return one_hot(table.texts(values), names)
+    if values.dtype == object and set(values.dropna()) <= {True, False}:
+        values = values.astype(float)
     if not table.is_number(values) and not values.isna().all():
         raise ConfigError(f"column {column.name} must hold numbers, but holds text; correct the rows")
     numbers = table.numbers(values.astype(float))

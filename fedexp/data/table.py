@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -19,8 +19,8 @@ NUMERIC = "biuf"  # kinds of NumPy's types
 NESTED = (list, tuple, dict, set, np.ndarray)
 
 
-def read(path: Path) -> "pd.DataFrame":
-    """The table of a file.
+def read(path: Path, texts: Sequence[str] = ()) -> "pd.DataFrame":
+    """The table of a file; in these columns of a CSV file numbers are `texts`, too, as they are written.
 
     Raises:
         ConfigError: its name does not say which kind it is, it cannot be read, two columns have one name, or it has no
@@ -35,7 +35,10 @@ def read(path: Path) -> "pd.DataFrame":
             warnings.simplefilter("error", pd.errors.ParserWarning)  # lines with more cells than the header
             if path.suffix == ".csv":
                 _demand_columns(path)
-                frame = pd.read_csv(path, index_col=False, low_memory=False)  # a column has one type in all its rows
+                kinds: Any = dict.fromkeys(texts, str)
+                frame = pd.read_csv(
+                    path, index_col=False, low_memory=False, dtype=kinds
+                )  # a column has one type in all its rows
             else:
                 frame = _with_plain_numbers(pd.read_parquet(path))
                 _demand_whole_texts(frame)

@@ -5,7 +5,10 @@ import shlex
 from collections.abc import Mapping
 
 from fedexp.config import saved_config
+from fedexp.core.importing import import_object
 from fedexp.export.trained_model import TrainedModel
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.model.torch import factory_arguments
 from fedexp.report.read import runs
 from fedexp.report.read.methods import options, single_label
 from fedexp.verify.record import RunRecord
@@ -19,14 +22,16 @@ model.load_state_dict(torch.load("model.pt", weights_only=True))
 model.eval()
 """
 _FROM_SOURCE = "from model import Model\n\nmodel = Model()"
-_FROM_FACTORY = "from {module} import {name}\n\nmodel = {name}(...)  # as in the config below"
+_FROM_FACTORY = "from {module} import {name}\n\nmodel = {name}({arguments})"
+_NEEDS_MODULE = " and the module that made the network, which is not in this folder"
 _TABLE = """\
 row = {row}
 numbers = []
 for column in encoder["columns"]:
     value = row[column["name"]]
     if column["categories"] is None:
-        numbers.append((value - column["mean"]) / column["std"])
+        low, high = column["bounds"] or (value, value)
+        numbers.append((min(max(value, low), high) - column["mean"]) / column["std"])
     else:
         numbers += [float(value == name) for name in column["categories"]]
 outputs = model(torch.tensor([numbers]))
@@ -40,6 +45,11 @@ _TOKENS = """\
 x = torch.zeros(1, {shape}, dtype=torch.int64)  # numbers of tokens: their places in encoder["vocabulary"]
 outputs = model(x)
 """
+_STATISTICS = {
+    "pooled": "means, deviations and categories of all training rows",
+    "public": "means, deviations and categories of a public table",
+    "clipped": "ranges and categories that were given",
+}
 _NOUNS = {"class": "classes", "labels": "labels", "numbers": "numbers", "tokens": "tokens"}
 _ANSWERS = {
     "class": 'print(dict(zip(encoder["answers"], outputs.softmax(dim=1)[0].tolist())))',
@@ -56,6 +66,7 @@ def card(trained: TrainedModel, files: Mapping[str, str], has_source: bool) -> s
     record = trained.record
     saved = saved_config.read(record.folder)
     owner_text = "Everybody's model" if trained.client is None else f"The model that client {trained.client} uses"
+    companion = " alone" if has_source else _NEEDS_MODULE
     sections = [
         f"# A model of {_title(record)}",
         f"{owner_text} after round {trained.round} of {trained.rounds}. Command of the run, in its folder "
@@ -69,7 +80,7 @@ def card(trained: TrainedModel, files: Mapping[str, str], has_source: bool) -> s
         "## Files",
         "\n".join(f"* `{name}`: {text}" for name, text in files.items()),
         "## Use it without fedexp",
-        f"In this folder, with PyTorch alone:\n\n```python\n{usage(trained, has_source)}\n```",
+        f"In this folder, with PyTorch{companion}:\n\n```python\n{usage(trained, has_source)}\n```",
         "## Use it with fedexp",
         _predict_text(trained),
     ]
@@ -78,9 +89,7 @@ def card(trained: TrainedModel, files: Mapping[str, str], has_source: bool) -> s
 
 def usage(trained: TrainedModel, has_source: bool) -> str:
     """The lines of plain PyTorch that load the model and ask it about an example."""
-    encoder, factory = trained.encoder, str(trained.config.get("model", {}).get("factory", "your_module:Network"))
-    module, _, name = factory.partition(":")
-    network = _FROM_SOURCE if has_source else _FROM_FACTORY.format(module=module, name=name)
+    encoder, network = trained.encoder, _FROM_SOURCE if has_source else _factory_lines(trained)
     if encoder.columns:
         row = {
             column.name: column.mean if column.categories is None else column.categories[0]
@@ -95,6 +104,19 @@ def usage(trained: TrainedModel, has_source: bool) -> str:
     return _HEAD.format(network=network) + "\n" + example + _ANSWERS[encoder.targets]
 
 
+def _factory_lines(trained: TrainedModel) -> str:
+    """The lines that make the network by the function or class that made it for the run."""
+    node, encoder = trained.config["model"], trained.encoder
+    factory = str(node.get("factory") or node["_target_"].replace(":", "."))
+    module, _, name = factory.replace(":", ".").rpartition(".")
+    if "factory" not in node:
+        return _FROM_FACTORY.format(module=module, name=name, arguments="...")
+    facts = Facts(encoder.shape, len(encoder.answers), 1, None, encoder.targets, len(encoder.vocabulary))
+    keywords = factory_arguments(import_object(factory, "model.factory"), facts, node.get("arguments") or {})
+    arguments = ", ".join("facts=..." if value is facts else f"{key}={value!r}" for key, value in keywords.items())
+    return _FROM_FACTORY.format(module=module, name=name, arguments=arguments)
+
+
 def _data_text(trained: TrainedModel) -> str:
     config, summary, encoder = trained.config, trained.record.summary or {}, trained.encoder
     count = f"{len(encoder.answers)} {_NOUNS[encoder.targets]}"
@@ -102,7 +124,7 @@ def _data_text(trained: TrainedModel) -> str:
     if digest := summary.get("data_sha256"):
         lines.append(f"* SHA-256 of the data as it was loaded: `{digest}`.")
     if encoder.columns:
-        lines.append("* Columns are encoded by means, deviations and categories of the training rows (`encoder.json`).")
+        lines.append(f"* Columns are encoded by {_STATISTICS[config['dataset'].get('statistics', 'pooled')]}.")
     if "features" in config and trained.network.__dict__["_modules"].keys() == {"features", "model"}:
         lines.append("* The first layers, `features`, were learnt on the server's public examples.")
     return "\n".join(lines)
@@ -118,26 +140,23 @@ def _title(record: RunRecord) -> str:
 
 def _score_table(trained: TrainedModel) -> str:
     """What metrics.csv says of the round, on which data."""
-    line = trained.record.lines[trained.round]
-    data_names = {"test": "test examples, everybody's model", "validation": "the server's validation examples"}
+    line, alone = trained.record.lines[trained.round], trained.config["scenario"].get("training") == "local"
+    subject = "a mean over the clients' own models" if alone else "everybody's model"
+    data_names = {
+        "test": f"test examples, {subject}",
+        "validation": f"the server's validation examples, {subject}",
+        "personal": "clients' held-out examples, the model that each of them uses",
+    }
     rows = [
-        (name.partition("_")[2], f"{float(text):.4g}", data_name)
-        for kind, data_name in data_names.items()
+        f"| {name.partition('_')[2]} | {float(text):.4g} | {data_names[kind]} |"
+        for kind in data_names
         for name, text in line.items()
         if name.startswith(f"{kind}_") and text
     ]
-    rows += [
-        (name, text, "clients' held-out examples, each its own model")
-        for name, text in line.items()
-        if name.startswith("personal_") and text
-    ]
     if not rows:
         return "The round was not evaluated."
-    note = "\n\nThese are scores of everybody's model, not of this client's." if trained.client is not None else ""
-    return (
-        "\n".join(["| measure | value | on |", "| --- | ---: | --- |", *(f"| {a} | {b} | {c} |" for a, b, c in rows)])
-        + note
-    )
+    note = "" if trained.client is None else "\n\nNone of them is of this client's model alone."
+    return "\n".join(["| measure | value | on |", "| --- | ---: | --- |", *rows]) + note
 
 
 def _privacy_text(trained: TrainedModel) -> str:

@@ -91,7 +91,10 @@ class Encoder:
         if self.targets == "numbers":
             columns = self.target_columns or tuple(map(Column, self.answers))
             values = outputs.double().numpy()
-            return {column.name: values[:, number] * column.std + column.mean for number, column in enumerate(columns)}
+            return {
+                f"predicted {column.name}": values[:, number] * column.std + column.mean
+                for number, column in enumerate(columns)
+            }
         probabilities = (outputs.softmax(dim=1) if self.targets == "class" else outputs.sigmoid()).numpy()
         shares = {f"probability {name}": probabilities[:, number] for number, name in enumerate(self.answers)}
         if self.targets == "labels":

@@ -18,12 +18,13 @@ def set_entries(network: nn.Module, entries: Mapping[str, torch.Tensor], subject
     Raises:
         ConfigError: an entry is missing, unknown, of another type or number of dimensions; `subject` says whose.
     """
-    current = network.state_dict(keep_vars=True)
+    saved = network.state_dict(keep_vars=True)
+    current = dict(network.named_buffers(remove_duplicate=False)) | saved
     new_entries = {name: entry for name, entry in entries.items() if name in current or not name.endswith(COUNTER)}
     if unknown := sorted(set(new_entries) - set(current)):
         raise ConfigError(f"{subject} must fit the network, but has {unknown[0]}, which the network has not")
     shared = {id(current[name]) for name in new_entries}
-    if missing := [name for name, entry in current.items() if id(entry) not in shared and not name.endswith(COUNTER)]:
+    if missing := [name for name, entry in saved.items() if id(entry) not in shared and not name.endswith(COUNTER)]:
         raise ConfigError(f"{subject} must fit the network, but lacks {missing[0]}")
     for name, entry in new_entries.items():
         old = current[name]

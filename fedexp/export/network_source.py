@@ -4,6 +4,7 @@ The network is followed with symbols instead of numbers (`torch.fx`); layers of 
 what happens between them the lines of `forward`. A network whose path depends on the numbers cannot be written so.
 """
 
+import ast
 import operator
 import re
 from collections.abc import Callable, Iterator
@@ -143,6 +144,7 @@ def _layer_text(layer: nn.Module) -> str:
         return f"nn.BatchNorm2d({layer.num_features}, eps={layer.eps})"
     text = repr(layer)
     if isinstance(layer, LSTM):
+        _demand_plain_call(f"nn.{text}")
         return f"nn.{text}"
     kind = type(layer)
     if (
@@ -151,7 +153,20 @@ def _layer_text(layer: nn.Module) -> str:
         or getattr(nn, kind.__name__, None) is not kind
     ):
         raise SourceError(f"it has a layer {kind.__name__} that its settings alone do not make")
-    return f"nn.{text}"
+    call = f"nn.{text}"
+    _demand_plain_call(call)
+    return call
+
+
+def _demand_plain_call(text: str) -> None:
+    """Raises SourceError unless a text is one call whose arguments are written values: it is going to be run."""
+    try:
+        call = ast.parse(text, mode="eval").body
+        assert isinstance(call, ast.Call)
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+            ast.literal_eval(argument)
+    except (SyntaxError, ValueError, AssertionError) as error:
+        raise SourceError(f"{text[:60]} is no call with plain values") from error
 
 
 def load_source(source: str) -> nn.Module:
@@ -168,5 +183,6 @@ def plain_entries(network: nn.Module, source_network: nn.Module) -> dict[str, to
 
     PyTorch's batch normalisation counts batches, ours does not: it gets a count of 0.
     """
-    entries = {name: entry.detach().cpu().contiguous() for name, entry in network.state_dict().items()}
+    entries = dict(network.named_buffers(remove_duplicate=False)) | network.state_dict()
+    entries = {name: entry.detach().cpu().contiguous() for name, entry in entries.items()}
     return {name: entries.get(name, entry) for name, entry in source_network.state_dict().items()}

@@ -114,6 +114,8 @@ def _model_row(rerun: Rerun, state: State, client: int | None) -> torch.Tensor:
     """Everybody's model `[D]`, or that of a client: its cluster's, with what it keeps for itself."""
     world, clients = rerun.world, rerun.world.partition.clients
     if client is None:
+        if rerun.exp.scenario.trains_alone:
+            raise ConfigError(f"every client trained alone in this run; choose by --client, 0 to {clients - 1}")
         if len(state.models) != 1:
             raise ConfigError(
                 f"the run has {len(state.models)} models, one a cluster; choose by --client, 0 to {clients - 1}"

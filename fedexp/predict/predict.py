@@ -3,6 +3,7 @@
 The network is built by fedexp from the folder's config; `model.py` is never run.
 """
 
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.config.saved_config import read_config
+from fedexp.config.saved_config import NAME, read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.part import build
@@ -21,6 +22,8 @@ from fedexp.export.export import WEIGHTS
 from fedexp.export.trained_model import join_layers
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.features.contract import Features
+from fedexp.parts.model.contract import Model
 from fedexp.parts.model.refit import read_weights
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 CHUNK = 1024  # examples at once
 ARRAY = ".npy"
+_MOST_NUMBERS = 2**28  # of an example
 
 
 def predict(export: Path, rows: Path, target: Path, trust: Trust = NO_TRUST) -> int:
@@ -58,18 +62,44 @@ def load_network(export: Path, encoder: Encoder, trust: Trust = NO_TRUST) -> nn.
     Raises:
         ConfigError: the folder names modules that are not trusted, or its files do not fit together.
     """
-    config = read_config(export, trust)
+    config, path = read_config(export, trust), export / WEIGHTS
+    for name in ("model", "features"):
+        if not isinstance(config.get(name), dict):
+            raise ConfigError(f"{display_path(export / NAME)} must have a {name}, but has none; is it damaged?")
+    if not path.is_file():
+        raise ConfigError(f"{display_path(export)} has no {WEIGHTS}; give the folder that fedexp export wrote")
+    weights = read_weights(path)
     facts = Facts(encoder.shape, len(encoder.answers), 1, None, encoder.targets, _vocabulary_size(encoder))
-    features = build(config["features"], "features")
-    network = join_layers(features, build(config["model"], "model"), facts)
-    path = export / WEIGHTS
-    return set_entries(network, read_weights(path), display_path(path))
+    features, model = build(config["features"], "features"), build(config["model"], "model")
+    _refuse_larger_network(features, model, facts, weights, path)
+    return set_entries(join_layers(features, model, facts), weights, display_path(path))
+
+
+def _refuse_larger_network(
+    features: Features, model: Model, facts: Facts, weights: dict[str, torch.Tensor], path: Path
+) -> None:
+    """Raises ConfigError where the config asks for more entries than the file of `weights` (any shape) holds."""
+    if prod(facts.shape) > _MOST_NUMBERS:
+        raise ConfigError(f"an example must have at most {_MOST_NUMBERS:,} numbers, got {list(facts.shape)}")
+    try:
+        with torch.device("meta"):
+            network = model.without_files().network(features.facts(facts))
+        wanted = sum(entry.numel() for entry in network.state_dict().values())
+    except ConfigError:
+        raise
+    except Exception:  # a user's network that reads values while it is made
+        return
+    if wanted > 2 * sum(entry.numel() for entry in weights.values()) + 2**20:
+        raise ConfigError(f"{display_path(path)} must fit the network, which has {wanted:,} entries; is it damaged?")
 
 
 def outputs(network: nn.Module, encoder: Encoder, examples: torch.Tensor) -> torch.Tensor:
     """The outputs `[S, K]` of the network for examples `[S, *shape]` in their stored form."""
     with torch.no_grad():
-        return torch.cat([network(encoder.inputs(chunk)) for chunk in examples.split(CHUNK)])
+        answers = torch.cat([network(encoder.inputs(chunk)) for chunk in examples.split(CHUNK)])
+    if encoder.targets != "tokens" and answers.shape[1:] != (len(encoder.answers),):
+        raise ConfigError(f"the network must give {len(encoder.answers)} answers, got {list(answers.shape[1:])}")
+    return answers
 
 
 def _vocabulary_size(encoder: Encoder) -> int:
@@ -83,8 +113,11 @@ def _read(path: Path, encoder: Encoder) -> "tuple[pd.DataFrame, torch.Tensor]":
     if not path.is_file():
         raise ConfigError(f"there is no file {display_path(path)}; give rows as .csv or .parquet, or an array as .npy")
     if encoder.columns:
-        frame = table.read(path)
-        return frame, encoder.rows(frame)
+        texts = [column.name for column in encoder.columns if column.categories is not None]
+        examples = encoder.rows(table.read(path, texts))
+        is_csv = path.suffix == ".csv"
+        frame = pd.read_csv(path, index_col=False, dtype=str, keep_default_na=False) if is_csv else table.read(path)
+        return frame.rename(columns=str), examples
     examples = torch.from_numpy(_read_array(path))
     return pd.DataFrame({"example": np.arange(len(examples))}), examples
 
@@ -93,6 +126,9 @@ def _read_array(path: Path) -> np.ndarray:
     if path.suffix != ARRAY:
         raise ConfigError(f"the model takes an array of examples in a {ARRAY} file, got {path.name}; see its card")
     try:
-        return np.load(path, allow_pickle=False)
+        array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise ConfigError(f"{display_path(path)} cannot be read as an array: {first_line(error)}") from error
+    if not isinstance(array, np.ndarray) or not array.ndim or array.dtype.kind not in "biuf" or not len(array):
+        raise ConfigError(f"{display_path(path)} must hold an array of numbers, one example a row, but does not")
+    return array.astype(array.dtype.newbyteorder("="))

@@ -79,7 +79,7 @@ def test_answers_of_classes_labels_and_numbers():
     labels = replace(TABLE, targets="labels").answer_columns(torch.tensor([[0.0, np.log(3.0)]]))
     assert [labels[f"probability {name}"].item() for name in ("no", "yes")] == pytest.approx([0.5, 0.75])
     numbers = replace(TABLE, targets="numbers", answers=("cost",), target_columns=(Column("cost", 100.0, 20.0),))
-    assert numbers.answer_columns(torch.tensor([[1.5]]))["cost"].tolist() == [130.0]
+    assert numbers.answer_columns(torch.tensor([[1.5]]))["predicted cost"].tolist() == [130.0]
 
 
 def write(folder, **changes):

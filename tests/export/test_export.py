@@ -1,6 +1,7 @@
 """What a user takes home, and that it works where fedexp is not installed."""
 
 import json
+import os
 import re
 
 import numpy as np
@@ -13,6 +14,7 @@ from safetensors.torch import load_file
 
 from fedexp import run
 from fedexp.cli import main
+from fedexp.core.errors import ConfigError
 from fedexp.export import export as exporting
 from fedexp.export.export import export
 
@@ -41,7 +43,8 @@ def patients(tmp_path_factory):
 
 def train(place, target, *words):
     table = ("dataset=table", f"dataset.file={place / 'patients.csv'}", "dataset.missing=fill", "model=mlp")
-    return run(*table, f"dataset.target={target}", *words, folder=place / target, **QUIET)
+    folder = place / f"{target}, {len(words)} words"
+    return run(*table, f"dataset.target={target}", *words, folder=folder, **QUIET)
 
 
 def test_a_model_of_a_table_answers_without_fedexp(patients, tmp_path):
@@ -155,6 +158,34 @@ def test_a_network_that_no_source_tells_names_its_factory(tmp_path):
     ended = python("-m", "fedexp", "export", "out", "--to", "home", cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert not (tmp_path / "home" / "model.py").exists()
-    assert "from winding_nets import Winding" in (tmp_path / "home" / "card.md").read_text()
+    text = (tmp_path / "home" / "card.md").read_text()
+    assert "model = Winding(shape=(1, 8, 8), classes=10)" in text
+    code = text.partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "home" / "usage.py").write_text(code)
+    ended = python("-c", WITHOUT_FEDEXP, cwd=tmp_path / "home", env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert ended.returncode == 0, ended.stderr
     encoder = json.loads((tmp_path / "home" / "encoder.json").read_text())
     assert encoder["shape"] == [1, 8, 8]
+
+
+def test_training_alone_has_no_model_of_everybody(tmp_path):
+    done = run("algorithm=local", "scenario.clients=2", folder=tmp_path / "run", **QUIET)
+    with pytest.raises(ConfigError, match="every client trained alone in this run; choose by --client, 0 to 1"):
+        export(done.folder, tmp_path / "home")
+    export(done.folder, tmp_path / "home", client=1)
+    assert "a mean over the clients' own models" in (tmp_path / "home" / "card.md").read_text()
+
+
+def test_the_card_clips_as_the_run_did(patients, tmp_path):
+    done = train(
+        patients[0], "ill", "dataset.ignore=[cost,sex]", "dataset.statistics=clipped", "dataset.ranges={age: [50,60]}"
+    )
+    export(done.folder, tmp_path / "home")
+    card = tmp_path / "home" / "card.md"
+    assert "Columns are encoded by ranges and categories that were given." in card.read_text()
+    text = card.read_text()
+    answers = []
+    for age in (60, 99):
+        card.write_text(text.replace('"age": 55.0', f'"age": {age}'))
+        answers.append(usage_of(tmp_path / "home").stdout)
+    assert answers[0] == answers[1] != ""

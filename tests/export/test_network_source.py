@@ -78,6 +78,12 @@ def test_a_chain_of_layers_reads_as_one():
     )
 
 
+def test_settings_that_are_code_are_not_run():
+    network = nn.Sequential(nn.LayerNorm(2, elementwise_affine="__import__('os').abort() or True"))  # type: ignore[arg-type]
+    with pytest.raises(SourceError, match="no call with plain values"):
+        network_source(network)
+
+
 @pytest.mark.parametrize("network", [Changing(), nn.Sequential(nn.Linear(2, 2), Changing())])
 def test_what_cannot_be_written_is_said(network):
     with pytest.raises(SourceError):

@@ -1,6 +1,7 @@
 """Answers for new rows, from a folder that may come from anybody."""
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -85,7 +86,7 @@ def other_weights(path):
     [
         ("model.pt", lambda path: path.write_bytes(b"no archive"), "model.pt cannot be read"),
         ("model.pt", other_weights, "must fit the network, but lacks 1.bias"),
-        ("model.pt", lambda path: path.unlink(), "there is none at"),
+        ("model.pt", lambda path: path.unlink(), "home has no model.pt; give the folder"),
         ("encoder.json", lambda path: path.write_text("{}"), "must be as fedexp export writes it, but has nothing"),
         ("encoder.json", lambda path: path.unlink(), "has no encoder.json"),
         ("config.json", name_own_network, "names evil.Model, which is not part of fedexp and was never run here"),
@@ -122,3 +123,69 @@ def test_mistakes_are_one_line(patients, tmp_path, monkeypatch, capsys, words, s
     assert main(["predict", *(word.format(home=patients[0]) for word in words)]) == 2
     assert said in complaint(capsys)
     assert not (tmp_path / "answers.csv").exists()
+
+
+def test_other_columns_are_kept_to_the_letter_and_texts_stay_texts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    codes = np.array(["01", "a"])[np.arange(60) % 2]
+    frame = pd.DataFrame({"code": codes, "size": np.arange(60.0), "ill": np.where(codes == "a", "yes", "no")})
+    frame.to_csv("t.csv", index=False)
+    words = ("dataset=table", "dataset.file=t.csv", "dataset.target=ill", "model=mlp", "scenario.clients=2")
+    done = run(*words, folder="run", **QUIET)
+    export(done.folder, tmp_path / "home")
+    (tmp_path / "rows.csv").write_text("zip,code,size\n01000,01,5\nNA,01,7\n")
+    assert main(["predict", "home", "rows.csv", "--to", "answers.csv"]) == 0
+    lines = (tmp_path / "answers.csv").read_text().splitlines()
+    assert [line.split(",")[:3] for line in lines[1:]] == [["01000", "01", "5"], ["NA", "01", "7"]]
+    answers = pd.read_csv("answers.csv")
+    with torch.no_grad():
+        rows = done.encoder.rows(pd.DataFrame({"code": ["01", "01"], "size": [5.0, 7.0]}))
+        assert rows[:, 0].tolist() == [1.0, 1.0]
+        expected = done.model()(rows).softmax(dim=1).numpy()
+    np.testing.assert_allclose(answers[["probability no", "probability yes"]], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("array", [np.array(1.0), np.array(["a"]), np.zeros((0, 1, 8, 8), np.uint8)])
+def test_arrays_that_are_no_examples_are_one_line(images_home, tmp_path, monkeypatch, capsys, array):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", array)
+    assert main(["predict", str(images_home), "x.npy", "--to", "answers.csv"]) == 2
+    assert "must hold an array of numbers" in complaint(capsys)
+
+
+@pytest.fixture(scope="module")
+def images_home(tmp_path_factory):
+    place = tmp_path_factory.mktemp("images")
+    export(run(folder=place / "run", **QUIET).folder, place / "home")
+    return place / "home"
+
+
+def grow(path):
+    content = json.loads(path.read_text())
+    content["config"]["model"]["hidden"] = [10**9]
+    path.write_text(json.dumps(content))
+
+
+def rename_answers(path):
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "answers": [*content["answers"], "maybe"]}))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("config.json", grow, "must fit the network, which has"),
+        ("encoder.json", rename_answers, "must fit the network|must give 3 answers"),
+        (
+            "config.json",
+            lambda path: path.write_text(path.read_text().replace('"features": {', '"feature": {')),
+            "features",
+        ),
+    ],
+)
+def test_a_folder_that_asks_for_too_much_is_one_line(patients, tmp_path, monkeypatch, capsys, name, change, said):
+    monkeypatch.chdir(tmp_path)
+    damaged(patients[0], tmp_path, name, change)
+    patients[1].to_csv("rows.csv", index=False)
+    assert main(["predict", "home", "rows.csv", "--to", "answers.csv"]) == 2
+    assert re.search(said, complaint(capsys))

@@ -71,7 +71,7 @@ def test_every_flag_is_told_and_read(word, flag, capsys):
     assert any(flag in line and line[0].startswith("-") for line in lines if line)
 
 
-@pytest.mark.parametrize(("word", "flag"), LONG)
+@pytest.mark.parametrize(("word", "flag"), [(word, flag) for word, flag in LONG if (word, flag[:-1]) not in LONG])
 def test_every_flag_completes_and_none_has_a_short_form_of_its_name(word, flag, capsys):
     assert flag in complete(f"fedexp {word} {flag[:-1]}")
     assert cli.main([word, flag[:-1]]) == 2
