@@ -84,7 +84,8 @@ def test_every_command_is_understood(page: Path, own: Path, monkeypatch: pytest.
     for command in commands(page):
         _, first, *words = shlex.split(command)
         assert first in cli.COMMANDS, command
-        if first == "run" and not {"selector.cout=3", "--cfg"} & set(words):
+        is_list = any(word.startswith("points=") for word in words)  # of a file that the reader has
+        if first == "run" and not is_list and not {"selector.cout=3", "--cfg"} & set(words):
             try:
                 composed(*words)
             except ConfigError as error:
