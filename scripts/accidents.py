@@ -36,7 +36,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from fedexp import cli  # noqa: E402
 from fedexp.core.values import Weights  # noqa: E402
 from fedexp.parts.tracker import courier, sender  # noqa: E402
-from fedexp.simulation import local_task, rounds  # noqa: E402
+from fedexp.simulation import local_task  # noqa: E402
+from fedexp.simulation import round as simulation_round  # noqa: E402
 from fedexp.training.workers import heartbeat, pool  # noqa: E402
 from scripts import kills  # noqa: E402
 from scripts.forked import Copy, outcome, put, warm_up  # noqa: E402
@@ -181,16 +182,15 @@ def not_finite(place: Path) -> Ended:
     """The model is not a number after round 5."""
 
     def spoil() -> None:
-        play = rounds.run_round
+        play = simulation_round.fold
 
-        def spoiled(exp: Any, world: Any, state: Any) -> Any:
-            following, row, sent = play(exp, world, state)
-            if following.round == 5:
-                models = tuple(Weights(model.flat * float("nan"), model.layout) for model in following.models)
-                following = following.after(models=models)
-            return following, row, sent
+        def spoiled(exp: Any, models: Any, uploads: Any, mem: Any, ctx: Any, *rest: Any) -> Any:
+            following, memories = play(exp, models, uploads, mem, ctx, *rest)
+            if ctx.round == 5:
+                following = tuple(Weights(model.flat * float("nan"), model.layout) for model in following)
+            return following, memories
 
-        put(rounds, "run_round", spoiled)
+        put(simulation_round, "fold", spoiled)
 
     return going_on(spoil, place)
 

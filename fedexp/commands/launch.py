@@ -122,9 +122,8 @@ def single_rounds(composer: Composer, request: Request, console: bool) -> Genera
 
         try:
             yield from rounds(valid_run.config, folder, valid_run.exp)
-        except GeneratorExit:
+        except GeneratorExit:  # a script that leaves its loop has not failed
             log.info("left before its end; continue with: fedexp resume %s", shell_path(folder))
-            raise
 
 
 @contextmanager

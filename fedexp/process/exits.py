@@ -62,7 +62,7 @@ def exit_on_error(folder: Path | None, point: str = "") -> Iterator[None]:
             USAGE_ERROR if too_long else FAILURE, f"{point}{too_long or _describe_os_error(folder, error)}"
         )
         raise _log_reason(stop, error) from error
-    except (CommandExit, GeneratorExit):  # a script that leaves its loop over rounds has not failed
+    except CommandExit:
         raise
     except BaseException as error:  # sys.exit in a part would look like success
         explanation = explain_in_one_line(error)

@@ -29,7 +29,7 @@ class OwnMetric:
     entry: str
 
     def function(self) -> Callable[[np.ndarray, np.ndarray], Any]:
-        """The function, imported.
+        """The function of probabilities `[S, K]` and targets `[S]` or `[S, K]`, imported.
 
         Raises:
             ConfigError: there is none, or it does not take probabilities and targets.

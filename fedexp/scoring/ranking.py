@@ -25,7 +25,10 @@ def auroc(probabilities: np.ndarray, targets: np.ndarray) -> float:
 
 
 def auprc(probabilities: np.ndarray, targets: np.ndarray) -> float:
-    """The area under the precision-recall curve as average precision; arguments as those of `auroc`."""
+    """The area under the precision-recall curve, of `probabilities [S, K]` and `targets [S]` or `[S, K]`.
+
+    It is computed as average precision.
+    """
     from sklearn.metrics import average_precision_score
 
     return mean_over_classes(average_precision_score, probabilities, targets)

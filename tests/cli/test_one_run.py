@@ -120,7 +120,7 @@ def test_so_is_one_that_ends_it_before_it_is_made(place, leaving, capsys):
 
 
 def test_an_interrupted_run_says_how_to_continue(monkeypatch, capsys):
-    def interrupted(_, folder, __):
+    def interrupted(_, folder, *__):
         (folder / "state.pt").touch()
         raise KeyboardInterrupt
 

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,7 @@ def test_a_full_disk_is_told_of_in_one_line(runs, monkeypatch, capsys):
     def full(path, _):
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr("fedexp.sweep.command.write_atomically", full)
+    monkeypatch.setattr(import_module("fedexp.sweep.command"), "write_atomically", full)
     assert cli.main(["run", "-m", "seed=0,1", "hydra.sweep.dir=many"]) == 1
     assert complaint(capsys) == "fedexp: [Errno 28] No space left on device: 'many/multirun.yaml'"
     assert not runs.calls
@@ -75,7 +76,7 @@ def test_the_reason_of_a_failure_may_find_no_room(monkeypatch, capsys):
         raise OSError(28, "No space left on device", str(path))
 
     ending_with(monkeypatch, RunError("not finite"), at_seed=0)
-    monkeypatch.setattr("fedexp.sweep.run_point.write_atomically", full)
+    monkeypatch.setattr(import_module("fedexp.sweep.run_point"), "write_atomically", full)
     assert cli.main(["run", "-m", "seed=0,1", "hydra.sweep.dir=many"]) == 1
     assert "1 of 2 points failed: many/0" in capsys.readouterr().err
     assert Path("many/1/summary.json").exists()

@@ -28,7 +28,7 @@ from fedexp import cli
             ["verify", "x", "--all", "--rounds", "2"],
             "verify takes --all or --rounds, got --all and --rounds 2; leave one out",
         ),
-        (["run", "seed=1", "--json"], "unknown flag --json; it belongs to plan"),
+        (["run", "seed=1", "--jobs", "2"], "unknown flag --jobs; it belongs to resume, search, contest"),
         (["run", "--multrun"], "unknown flag --multrun; did you mean --multirun?"),
         (["run", "--resolve"], "--resolve needs --cfg; write --cfg job too"),
         (["run", "-m", "--cfg", "job"], "only one of --multirun, --cfg and --info can be given"),

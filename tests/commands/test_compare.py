@@ -177,7 +177,7 @@ def test_a_failed_write_leaves_nothing(capsys, tree):
 def test_help_and_completion(capsys):
     assert cli.main(["compare", "--help"]) == 0
     assert "--fail-if" in capsys.readouterr().out
-    flags = ["--against", "--fail-if", "--help", "--measures", "--out", "--unequal", "--wide"]
+    flags = ["--against", "--fail-if", "--help", "--json", "--measures", "--out", "--unequal", "--wide"]
     assert complete("fedexp compare --") == flags
     assert complete("fedexp comp") == ["compare", "completion"]
 

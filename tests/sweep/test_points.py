@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,6 @@ def test_what_was_composed_to_be_checked_is_run(tmp_path: Path, monkeypatch: pyt
     )
     checked = noted("it's many")
     assert composed == [["seed=0"]], "the other one is copied from it"
-    monkeypatch.setattr("fedexp.sweep.points.CHECKED_AT_MOST", 0)  # composed when they are run
+    monkeypatch.setattr(import_module("fedexp.sweep.points"), "CHECKED_AT_MOST", 0)  # composed when they are run
     assert noted("it's many") == checked
     assert len(checked) == 8

@@ -94,6 +94,8 @@ class Parser(argparse.ArgumentParser):
         key, takes_keys = flag.strip("-").replace("-", "_"), "key=value" in str(self.usage)
         if takes_keys and key in catalog.load(conf_dir() / "config.yaml"):
             return f"keys are written without dashes: {key}={value}"
+        if get_close_matches(flag, long_names(self), cutoff=0.9):
+            return did_you_mean(flag, long_names(self))
         if commands := [word for word in COMMANDS if flag in parser_of(word).flags]:
             return f"it belongs to {', '.join(commands)}"
         if takes_keys and not get_close_matches(flag, long_names(self), cutoff=0.7):

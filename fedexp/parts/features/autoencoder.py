@@ -93,7 +93,7 @@ class ScaledEncoder(nn.Module):
         self.symmetric, self.encoder = scaling.symmetric, encoder
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The codes of examples in their stored form, without the noise of training."""
+        """The codes `[n, code]` of examples `[n, *shape]` in their stored form, without the noise of training."""
         return self.encoder(Scaling(self.low, self.factor, self.symmetric)(x))
 
 
