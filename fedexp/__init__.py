@@ -17,6 +17,7 @@ __all__ = ["ConfigError", "Finished", "RunError", "load", "rounds", "run", "swee
 for room in ("run", "sweep"):
     import_module(f"fedexp.{room}")
     del globals()[room]
+del room
 
 
 def __getattr__(name: str) -> Any:
