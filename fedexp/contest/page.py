@@ -11,7 +11,7 @@ from fedexp.compare import page as comparison_page
 from fedexp.compare.quantities import Quantity, metric_quantity
 from fedexp.contest.tuned_runs import TunedMethod, new_seeds
 from fedexp.files.atomic import display_path, write_atomically
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.process.terminal import width
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.read.runs import Run, collect_runs
@@ -84,7 +84,7 @@ def _results(names: Sequence[str], runs: Sequence[Sequence[Run]], quantity: Quan
 
 
 def _sensitivity(methods: Sequence[TunedMethod]) -> Grid:
-    rows, sign = [], 1 if HIGHER_IS_BETTER[methods[0].search.metric] else -1
+    rows, sign = [], 1 if higher_is_better(methods[0].search.metric) else -1
     for method in methods:
         ended = [sign * trial.value for trial in method.trials if trial.state.name == "COMPLETE"]
         failed = len(method.trials) - len(ended)

@@ -16,7 +16,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.nested import flatten_keys
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted_yaml import read_yaml
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+from fedexp.maths.curve_metrics import is_metric_name
 from fedexp.search.search import Search
 from fedexp.sweep import saved_overrides
 
@@ -89,7 +89,7 @@ def load(folder: Path, trust: Trust) -> ContestPlan:
         methods = tuple(Contender(entry["name"], tuple(entry["words"])) for entry in content["methods"])
         plan = ContestPlan(**{**content, "methods": methods, "words": tuple(content["words"])})
         counts = (plan.trials, plan.seeds, plan.seed + 1)
-        if plan.metric not in HIGHER_IS_BETTER or any(type(count) is not int or count < 1 for count in counts):
+        if not is_metric_name(plan.metric) or any(type(count) is not int or count < 1 for count in counts):
             raise ValueError
         if not all(isinstance(text, str) for text in (plan.config_dir or "", *(method.name for method in methods))):
             raise TypeError

@@ -43,6 +43,10 @@ class TestMeasure:
         assert [at_clients.measure(run, name) for name in at_clients.names("accuracy")] == [None] * 6
         assert at_clients.measure(run, "site_rmse") is None
 
+    def test_of_a_metric_of_one_s_own_more_is_better(self, method, read):
+        (run,) = read(write(method("random", [0.8], metrics={"test_f2": [1, 2, 3, 4], "test_accuracy": ...})))
+        assert at_clients.measure(run, "site_worst_decile") == 0.25
+
     def test_where_less_is_better_the_worst_tenth_is_the_highest(self, method, read):
         (run,) = read(write(method("random", [0.8], metrics={"test_rmse": [4, 3, 2, 1], "test_accuracy": ...})))
         assert at_clients.measure(run, "site_worst_decile") == 0.75

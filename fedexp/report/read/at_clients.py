@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fedexp.files import run_tables
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, final
+from fedexp.maths.curve_metrics import final, higher_is_better
 from fedexp.maths.spread import best_tenth, worst_tenth
 from fedexp.report.read.runs import Run
 
@@ -32,7 +32,7 @@ def measure(run: Run, name: str) -> float | None:
     if not len(values) or statistic not in (run.metric, *SPREADS):
         return None
     spread = SPREADS.get(statistic)
-    return float(values.mean()) if spread is None else spread(values, HIGHER_IS_BETTER[run.metric])
+    return float(values.mean()) if spread is None else spread(values, higher_is_better(run.metric))
 
 
 def site_values(run: Run) -> np.ndarray:
