@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from torch import nn
 
     from fedexp.export.encoder import Encoder
-    from fedexp.export.trained_model import TrainedModel
 
 
 @dataclass(frozen=True)
@@ -45,18 +44,18 @@ class Finished:
         Raises:
             ConfigError: no state of that round was saved, or there is no such client.
         """
-        return self._load_trained(round, client).network
+        from fedexp.export.trained_model import load_trained
+
+        with one_run_at_a_time(), isolate_process(), unwrapped_errors():
+            return load_trained(self.folder, round, client).network
 
     @cached_property
     def encoder(self) -> "Encoder":
         """How examples become inputs of the model, and its outputs answers."""
-        return self._load_trained(None, 0).encoder
-
-    def _load_trained(self, number: int | None, client: int | None) -> "TrainedModel":
-        from fedexp.export.trained_model import load_trained
+        from fedexp.export.trained_model import load_encoder
 
         with one_run_at_a_time(), isolate_process(), unwrapped_errors():
-            return load_trained(self.folder, number, client)
+            return load_encoder(self.folder)
 
     def _table(self, name: str) -> "pd.DataFrame":
         import pandas as pd

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from fedexp.config import saved_config
 from fedexp.core.importing import import_object
 from fedexp.export.trained_model import TrainedModel
-from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.model.torch import factory_arguments
 from fedexp.report.read import runs
 from fedexp.report.read.methods import options, single_label
@@ -69,7 +68,7 @@ def card(trained: TrainedModel, files: Mapping[str, str], has_source: bool) -> s
     companion = " alone" if has_source else _NEEDS_MODULE
     sections = [
         f"# A model of {_title(record)}",
-        f"{owner_text} after round {trained.round} of {trained.rounds}. Command of the run, in its folder "
+        f"{owner_text} after round {trained.round} of {trained.exp.rounds}. Command of the run, in its folder "
         f"`config.json`:\n\n    fedexp run {_one_line(shlex.join(saved.overrides))}".rstrip(),
         "## Data",
         _data_text(trained),
@@ -106,12 +105,11 @@ def usage(trained: TrainedModel, has_source: bool) -> str:
 
 def _factory_lines(trained: TrainedModel) -> str:
     """The lines that make the network by the function or class that made it for the run."""
-    node, encoder = trained.config["model"], trained.encoder
+    node, facts = trained.config["model"], trained.encoder.facts
     factory = str(node.get("factory") or node["_target_"].replace(":", "."))
     module, _, name = factory.replace(":", ".").rpartition(".")
     if "factory" not in node:
         return _FROM_FACTORY.format(module=module, name=name, arguments="...")
-    facts = Facts(encoder.shape, len(encoder.answers), 1, None, encoder.targets, len(encoder.vocabulary))
     keywords = factory_arguments(import_object(factory, "model.factory"), facts, node.get("arguments") or {})
     arguments = ", ".join("facts=..." if value is facts else f"{key}={value!r}" for key, value in keywords.items())
     return _FROM_FACTORY.format(module=module, name=name, arguments=arguments)
@@ -125,7 +123,7 @@ def _data_text(trained: TrainedModel) -> str:
         lines.append(f"* SHA-256 of the data as it was loaded: `{digest}`.")
     if encoder.columns:
         lines.append(f"* Columns are encoded by {_STATISTICS[config['dataset'].get('statistics', 'pooled')]}.")
-    if "features" in config and trained.network.__dict__["_modules"].keys() == {"features", "model"}:
+    if trained.exp.features.layers(encoder.facts) is not None:
         lines.append("* The first layers, `features`, were learnt on the server's public examples.")
     return "\n".join(lines)
 
@@ -140,7 +138,7 @@ def _title(record: RunRecord) -> str:
 
 def _score_table(trained: TrainedModel) -> str:
     """What metrics.csv says of the round, on which data."""
-    line, alone = trained.record.lines[trained.round], trained.config["scenario"].get("training") == "local"
+    line, alone = trained.record.lines[trained.round], trained.exp.scenario.trains_alone
     subject = "a mean over the clients' own models" if alone else "everybody's model"
     data_names = {
         "test": f"test examples, {subject}",

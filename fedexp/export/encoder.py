@@ -19,6 +19,7 @@ from fedexp.data.encoding import Column
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted_json import read_json
 from fedexp.parts.dataset.contract import Data, Facts, Targets
+from fedexp.parts.dataset.normalising import factor_and_offset
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +78,7 @@ class Encoder:
             if len(x) and self.vocabulary and not 0 <= int(x.min()) <= int(x.max()) < len(self.vocabulary):
                 raise ConfigError(f"tokens must be numbers from 0 to {len(self.vocabulary) - 1}; see {NAME}")
             return x
-        factor, offset = (self._per_channel(values) for values in self._factor_and_offset())
+        factor, offset = map(self._per_channel, factor_and_offset(self.scale, self.mean, self.std))
         return x.float().mul(factor).add(offset)
 
     def answer_columns(self, outputs: torch.Tensor) -> dict[str, np.ndarray]:
@@ -106,12 +107,14 @@ class Encoder:
         return asdict(self)
 
     @property
+    def facts(self) -> Facts:
+        """What can be said of the examples that the encoder takes, but for how many were trained on."""
+        tokens = len(self.vocabulary) if self.dtype == "int64" else 0
+        return Facts(self.shape, len(self.answers), 1, None, self.targets, tokens)
+
+    @property
     def _description(self) -> str:
         return f"{self.dtype} {str(['S', *self.shape]).replace(chr(39), '')}"
-
-    def _factor_and_offset(self) -> tuple[torch.Tensor, torch.Tensor]:
-        mean, std = torch.tensor(self.mean), torch.tensor(self.std)
-        return 1 / (std * self.scale), -mean / std
 
     def _per_channel(self, values: torch.Tensor) -> torch.Tensor:
         return values.view(-1, *[1] * (len(self.shape) - 1)) if len(values) > 1 else values

@@ -142,20 +142,12 @@ def _layer_text(layer: nn.Module) -> str:
     """The call that makes a layer, such as `nn.Linear(in_features=4, out_features=2, bias=True)`."""
     if isinstance(layer, BatchNorm):
         return f"nn.BatchNorm2d({layer.num_features}, eps={layer.eps})"
-    text = repr(layer)
-    if isinstance(layer, LSTM):
-        _demand_plain_call(f"nn.{text}")
-        return f"nn.{text}"
-    kind = type(layer)
-    if (
-        not kind.__module__.startswith("torch.nn.modules.")
-        or "\n" in text
-        or getattr(nn, kind.__name__, None) is not kind
-    ):
+    kind, text = type(layer), repr(layer)
+    is_pytorch_s = kind.__module__.startswith("torch.nn.modules.") and getattr(nn, kind.__name__, None) is kind
+    if "\n" in text or not (is_pytorch_s or isinstance(layer, LSTM)):
         raise SourceError(f"it has a layer {kind.__name__} that its settings alone do not make")
-    call = f"nn.{text}"
-    _demand_plain_call(call)
-    return call
+    _demand_plain_call(f"nn.{text}")
+    return f"nn.{text}"
 
 
 def _demand_plain_call(text: str) -> None:

@@ -21,8 +21,9 @@ from fedexp.parts.features.contract import Features
 from fedexp.parts.model.contract import Model
 from fedexp.run import digests
 from fedexp.run.tables import first_columns
-from fedexp.simulation.build_world import load
+from fedexp.simulation.build_world import build_experiment, load
 from fedexp.simulation.measures.own_models import personal_models
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.training.client.networks import build_network
 from fedexp.verify import record
 from fedexp.verify.record import RunRecord, SavedState
@@ -35,15 +36,15 @@ CPU, EXAMPLES = torch.device("cpu"), 8
 class TrainedModel:
     """A trained network on the CPU, in evaluation mode, and how examples become its inputs.
 
-    `round` is after which round it is, of `rounds`; `client` whose model it is, None: everybody's. `examples` are a few
-    test examples `[S, *shape]` in their stored form.
+    `round` is after which round of the experiment `exp` it is; `client` whose model it is, None: everybody's.
+    `examples` are a few test examples `[S, *shape]` in their stored form.
     """
 
     network: nn.Module
     encoder: Encoder
     examples: torch.Tensor
     round: int
-    rounds: int
+    exp: Experiment
     client: int | None
     config: dict[str, Any]
     record: RunRecord
@@ -77,7 +78,18 @@ def load_trained(
         entries |= {f"features.{name}": entry for name, entry in layers.state_dict().items()}
     set_entries(network, entries | _counters(network), display_path(saved_state.path))
     encoder = make_encoder(data, facts, raw=layers is not None)
-    return TrainedModel(network, encoder, data.test.x[:EXAMPLES], state.round, exp.rounds, client, config, run_record)
+    return TrainedModel(network, encoder, data.test.x[:EXAMPLES], state.round, exp, client, config, run_record)
+
+
+def load_encoder(folder: Path, trust: Trust = NO_TRUST) -> Encoder:
+    """The encoder of a run folder's model; loads the data, and neither trains nor scores anything.
+
+    Raises:
+        ConfigError: there is no such run, or its data is not there.
+    """
+    exp = build_experiment(read_config(folder, trust))
+    data, facts = load(exp)
+    return make_encoder(data, facts, raw=exp.features.layers(facts) is not None)
 
 
 def join_layers(features: Features, model: Model, facts: Facts) -> nn.Module:

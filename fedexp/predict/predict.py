@@ -69,10 +69,9 @@ def load_network(export: Path, encoder: Encoder, trust: Trust = NO_TRUST) -> nn.
     if not path.is_file():
         raise ConfigError(f"{display_path(export)} has no {WEIGHTS}; give the folder that fedexp export wrote")
     weights = read_weights(path)
-    facts = Facts(encoder.shape, len(encoder.answers), 1, None, encoder.targets, _vocabulary_size(encoder))
     features, model = build(config["features"], "features"), build(config["model"], "model")
-    _refuse_larger_network(features, model, facts, weights, path)
-    return set_entries(join_layers(features, model, facts), weights, display_path(path))
+    _refuse_larger_network(features, model, encoder.facts, weights, path)
+    return set_entries(join_layers(features, model, encoder.facts), weights, display_path(path))
 
 
 def _refuse_larger_network(
@@ -100,10 +99,6 @@ def outputs(network: nn.Module, encoder: Encoder, examples: torch.Tensor) -> tor
     if encoder.targets != "tokens" and answers.shape[1:] != (len(encoder.answers),):
         raise ConfigError(f"the network must give {len(encoder.answers)} answers, got {list(answers.shape[1:])}")
     return answers
-
-
-def _vocabulary_size(encoder: Encoder) -> int:
-    return len(encoder.vocabulary) if encoder.dtype == "int64" else 0
 
 
 def _read(path: Path, encoder: Encoder) -> "tuple[pd.DataFrame, torch.Tensor]":

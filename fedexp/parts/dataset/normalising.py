@@ -32,6 +32,14 @@ def image_data(
     return Data(train, test, class_names, scale, *moments(x, scale))
 
 
+def factor_and_offset(
+    scale: float, mean: tuple[float, ...], std: tuple[float, ...]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """What examples are multiplied with, and what is added then, to be `(x / scale - mean) / std`; `[1]` or `[C]`."""
+    means, stds = torch.tensor(mean), torch.tensor(std)
+    return 1 / (stds * scale), -means / stds
+
+
 def moments(x: torch.Tensor, scale: float) -> Moments:
     """Mean and deviation of each channel of `x / scale`, `x [S, C, ...]`; a constant channel has deviation 1."""
     mean, square = _byte_moments(x, scale) if x.dtype == torch.uint8 else _float_moments(x, scale)

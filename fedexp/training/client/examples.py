@@ -8,6 +8,7 @@ import torch
 from fedexp.core.device_arrays import to_device
 from fedexp.parts.augment.contract import Augment
 from fedexp.parts.dataset.contract import Data, Split
+from fedexp.parts.dataset.normalising import factor_and_offset
 
 MAX_NORMALISED_FLOATS = 2**26  # floats of examples that are kept normalised
 
@@ -26,9 +27,8 @@ class Examples:
         self.y = split.y.to(device)
         shape = (-1, *[1] * (split.x.dim() - 2))
         self.mean, self.std = (torch.tensor(values, device=device).view(shape) for values in (data.mean, data.std))
-        std = torch.tensor(data.std) * data.scale
-        self.factor = self._per_channel(1 / std).to(device)
-        self.offset = self._per_channel(-torch.tensor(data.mean) / torch.tensor(data.std)).to(device)
+        factor, offset = factor_and_offset(data.scale, data.mean, data.std)
+        self.factor, self.offset = (self._per_channel(values).to(device) for values in (factor, offset))
         tokens = split.x.dtype == torch.int64  # which the network looks up
         as_is = split.x.is_floating_point() and bool((self.factor == 1).all() and (self.offset == 0).all())
         self.is_normalised = tokens or as_is
