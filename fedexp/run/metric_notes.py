@@ -44,6 +44,8 @@ def describe_constant_answer(world: World, state: State, table: "pd.DataFrame") 
     None otherwise, where targets are no classes, and without an accuracy. A model that names one class only has the
     share of this class as its accuracy, so others are not asked.
     """
+    if world.exp.scenario.trains_alone:  # a mean over many models says nothing of the answers of one
+        return None
     accuracy = table["test_accuracy"].iloc[-1] if "test_accuracy" in table and len(table) else None
     if accuracy is None or accuracy != accuracy or world.test.y.dim() != 1:
         return None

@@ -44,6 +44,11 @@ class Evaluation(Part):
         """Whether models are measured at the clients."""
         return self.own_test or self.personal_fraction > 0
 
+    @property
+    def confusion_matrix(self) -> bool:
+        """Whether the answers of the last model are counted by class."""
+        return "confusion_matrix" in (self.metrics or ())
+
     def unseen_count(self, clients: int) -> int:
         """How many of so many clients never train: at least one if any are to."""
         return unseen_count(self.unseen_fraction, clients)

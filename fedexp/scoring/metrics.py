@@ -242,8 +242,8 @@ class MetricSet:
     @property
     def value_names(self) -> list[str]:
         """The names of all that `values` gives, in its order."""
-        recalls = [f"recall.{name}" for name in self.class_names]
-        return [name for entry in self.entries for name in {"class_recall": recalls}.get(entry, [metric_name(entry)])]
+        several = {"class_recall": [f"recall.{name}" for name in self.class_names], "confusion_matrix": []}
+        return [name for entry in self.entries for name in several.get(entry, [metric_name(entry)])]
 
     def blank(self, kind: str) -> dict[str, None]:
         """The empty recall cells of a round that is not evaluated; other columns need none."""

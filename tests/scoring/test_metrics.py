@@ -170,3 +170,9 @@ def test_r2_of_one_example_is_no_number():
     found = gauge.values(gauge.sums(outputs, targets).numpy())
     assert np.isnan(found["r2"])
     assert found["mae"] == 1.0
+
+
+def test_the_names_of_values_are_those_of_values():
+    metric_set = MetricSet(("accuracy", "class_recall", "confusion_matrix", "macro_f1"), ("a", "b"))
+    sums = metric_set.sums(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 1])).numpy()
+    assert metric_set.value_names == list(metric_set.values(sums))

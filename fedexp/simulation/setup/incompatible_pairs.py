@@ -46,6 +46,7 @@ SETTINGS = {  # flags that are no keys, as they are typed
     ("scenario", "malicious"): "scenario.malicious",
     ("evaluation", "unseen_fraction"): "evaluation.unseen_fraction",
     ("evaluation", "local_models"): "evaluation.local_models",
+    ("evaluation", "confusion_matrix"): "evaluation.metrics=[...,confusion_matrix]",
 }
 ALONE = "has every client train alone and averages nothing"
 HIDES = "shows nobody the row of a single client"
@@ -133,6 +134,8 @@ ROWS = tuple(Incompatibility(*row) for row in (
      "audit.score=loss"),
     ("scenario", "trains_alone", ALONE, "evaluation", "unseen_fraction", "measures a global model at other clients",
      "evaluation.unseen_fraction=0"),
+    ("scenario", "trains_alone", ALONE, "evaluation", "confusion_matrix", "counts the answers of one global model",
+     "evaluation.metrics=null"),
     ("scenario", "pools_data", "has one client train on the examples of all", "scenario", "malicious",
      "is about some clients among others", "scenario.malicious=0"),
     ("scenario", "pools_data", "has one client train on the examples of all", "clustering", "has_clusters",

@@ -15,6 +15,7 @@ from scripts import compatibility_page
 
 SETTINGS = {
     ("evaluation", "local_models"): ["evaluation.local_models=true"],
+    ("evaluation", "confusion_matrix"): ["evaluation.metrics=[accuracy,confusion_matrix]"],
     ("evaluation", "unseen_fraction"): ["evaluation.unseen_fraction=0.2", "evaluation.personal_fraction=0.2"],
     ("scenario", "copies"): ["scenario.malicious=2", "scenario.malicious_hold_data=false"],
     ("scenario", "malicious"): ["scenario.malicious=1"],
