@@ -60,12 +60,15 @@ print([y * t["std"] + t["mean"] for y, t in zip(outputs[0].tolist(), scale)])"""
 }
 
 
-def card(trained: TrainedModel, files: Mapping[str, str], has_source: bool) -> str:
-    """The text of the card; `files` are the names of the files with what each holds."""
+def card(trained: TrainedModel, files: Mapping[str, str], obstacle: str) -> str:
+    """The text of the card; `files` are the names of the files with what each holds.
+
+    `obstacle` says why the network's source is not among them, if it is not.
+    """
     record = trained.record
     saved = saved_config.read(record.folder)
     owner_text = "Everybody's model" if trained.client is None else f"The model that client {trained.client} uses"
-    companion = " alone" if has_source else _NEEDS_MODULE
+    companion = f"{_NEEDS_MODULE} ({obstacle})" if obstacle else " alone"
     sections = [
         f"# A model of {_title(record)}",
         f"{owner_text} after round {trained.round} of {trained.exp.rounds}. Command of the run, in its folder "
@@ -79,14 +82,14 @@ def card(trained: TrainedModel, files: Mapping[str, str], has_source: bool) -> s
         "## Files",
         "\n".join(f"* `{name}`: {text}" for name, text in files.items()),
         "## Use it without fedexp",
-        f"In this folder, with PyTorch{companion}:\n\n```python\n{usage(trained, has_source)}\n```",
+        f"In this folder, with PyTorch{companion}:\n\n```python\n{usage(trained, has_source=not obstacle)}\n```",
         "## Use it with fedexp",
         _predict_text(trained),
     ]
     return "\n\n".join(sections) + "\n"
 
 
-def usage(trained: TrainedModel, has_source: bool) -> str:
+def usage(trained: TrainedModel, *, has_source: bool) -> str:
     """The lines of plain PyTorch that load the model and ask it about an example."""
     encoder, network = trained.encoder, _FROM_SOURCE if has_source else _factory_lines(trained)
     if encoder.columns:

@@ -8,7 +8,7 @@ from torch import nn
 
 from fedexp.config import saved_config
 from fedexp.config.trust import NO_TRUST, Trust
-from fedexp.core.errors import ConfigError
+from fedexp.core.errors import ConfigError, first_line
 from fedexp.export import card, encoder, onnx
 from fedexp.export.network_source import SourceError, load_source, network_source, plain_entries
 from fedexp.export.trained_model import TrainedModel, load_trained
@@ -49,7 +49,7 @@ def export(
 
 def _write_files(trained: TrainedModel, folder: Path, *, as_onnx: bool) -> dict[str, str]:
     """Writes all files into an empty folder; returns their names, with what each holds."""
-    source, entries = _source_and_entries(trained)
+    source, entries, obstacle = _source_and_entries(trained)
     torch.save(entries, folder / WEIGHTS)
     (folder / SAFETENSORS).write_bytes(as_safetensors(entries))
     _write_json(folder / encoder.NAME, trained.encoder.as_json())
@@ -61,13 +61,13 @@ def _write_files(trained: TrainedModel, folder: Path, *, as_onnx: bool) -> dict[
         encoder.NAME: "how examples become inputs, and the names of the answers",
         saved_config.NAME: "the config of the run",
     }
-    if source is not None:
+    if source:
         (folder / SOURCE).write_text(source, encoding="utf-8")
         files[SOURCE] = "the network in plain PyTorch"
     if as_onnx:
         onnx.write_onnx(trained.network, trained.encoder.inputs(trained.examples), folder / onnx.NAME)
         files[onnx.NAME] = "network and weights in one file; it takes inputs, as the encoder makes them"
-    (folder / card.NAME).write_text(card.card(trained, files, source is not None), encoding="utf-8")
+    (folder / card.NAME).write_text(card.card(trained, files, obstacle), encoding="utf-8")
     return {card.NAME: "what this is, and how it is used", **files}
 
 
@@ -77,8 +77,8 @@ def refuse_target(target: Path) -> None:
         raise ConfigError(f"--to must be a new folder, but {display_path(target)} is there; give another, or remove it")
 
 
-def _source_and_entries(trained: TrainedModel) -> tuple[str | None, dict[str, torch.Tensor]]:
-    """The network's source and its entries as the source names them; no source where its outputs are not the same."""
+def _source_and_entries(trained: TrainedModel) -> tuple[str, dict[str, torch.Tensor], str]:
+    """The network's source, its entries as the source names them, and why there is no source, if there is none."""
     network, inputs = trained.network, trained.encoder.inputs(trained.examples)
     try:
         source = network_source(network)
@@ -86,10 +86,11 @@ def _source_and_entries(trained: TrainedModel) -> tuple[str | None, dict[str, to
         entries = plain_entries(network, copy)
         copy.load_state_dict(entries)
         if _agree(network, copy, inputs):
-            return source, entries
-    except (SourceError, RuntimeError, SyntaxError, TypeError, AttributeError):
-        pass
-    return None, {name: entry.detach().cpu().contiguous() for name, entry in network.state_dict().items()}
+            return source, entries, ""
+        obstacle = "its outputs would be others"
+    except (SourceError, RuntimeError, SyntaxError, TypeError, AttributeError) as error:
+        obstacle = first_line(error)
+    return "", {name: entry.detach().cpu().contiguous() for name, entry in network.state_dict().items()}, obstacle
 
 
 def _agree(network: nn.Module, copy: nn.Module, inputs: torch.Tensor) -> bool:

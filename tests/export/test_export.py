@@ -160,6 +160,7 @@ def test_a_network_that_no_source_tells_names_its_factory(tmp_path):
     assert not (tmp_path / "home" / "model.py").exists()
     text = (tmp_path / "home" / "card.md").read_text()
     assert "model = Winding(shape=(1, 8, 8), classes=10)" in text
+    assert "not in this folder (its forward depends on the numbers: TraceError)" in text
     code = text.partition("```python\n")[2].partition("```")[0]
     (tmp_path / "home" / "usage.py").write_text(code)
     ended = python("-c", WITHOUT_FEDEXP, cwd=tmp_path / "home", env={**os.environ, "PYTHONPATH": str(tmp_path)})
