@@ -6,6 +6,7 @@
     python scripts/bench.py --workloads everybody    # all of 1,000, 10,000 and 100,000 clients in each round
     python scripts/bench.py --workloads aggregators  # robust rules, byzfl beside: bench_aggregators.py
     python scripts/bench.py --workloads private      # DP-SGD, Opacus beside: bench_private.py
+    python scripts/bench.py --variants plain:2,auto:2,peer:pfl  # another library beside: bench_peers.py
 
 Each measurement is a process of its own; the variants of a workload take turns, several times, and the median of each
 is compared with the median of the plain loop. The plain loop is what one writes by hand: one reused model,
@@ -181,20 +182,25 @@ def many_clients(kind: str, clients: int) -> list[str]:
 
 
 def measure(what: str, workload: str, device: str) -> dict[str, float]:
-    """One measurement in this process; `what` is plain:THREADS, ENGINE:WORKERS, clients:N or everybody:N."""
+    """One measurement in this process: plain:THREADS, ENGINE:WORKERS, peer:NAME, clients:N or everybody:N."""
     kind, _, number = what.partition(":")
     if kind in ("clients", "everybody"):
         return ours(many_clients(kind, int(number)), 3 if kind == "everybody" else 9)
     load = WORKLOADS[workload]
     if kind == "plain":
         return {"round_s": plain(load, int(number), device)}
+    if kind == "peer":
+        from bench_peers import PEERS
+
+        return {"round_s": PEERS[number](load)}
     words = [*overrides(load), f"engine={kind}", f"engine.workers={number}", f"engine.device={device}"]
     return ours(words, load.rounds)
 
 
 def in_a_process(what: str, workload: str, device: str) -> dict[str, float]:
     command = [__file__, "--measure", what, "--workloads", workload, "--device", device]
-    return last_line(command, what.partition(":")[2] if what.startswith("plain") else "1")
+    kind, _, number = what.partition(":")
+    return last_line(command, number if kind == "plain" else str(os.cpu_count()) if kind == "peer" else "1")
 
 
 def last_line(words: list[str], threads: str = "1") -> Any:
@@ -257,7 +263,11 @@ def main() -> None:
     parser.add_argument(
         "--workloads", default="W1,W2,W3", help="comma-separated: W1, W2, W3, million, everybody, " + ", ".join(PAGES)
     )
-    parser.add_argument("--variants", default=None, help="comma-separated: plain:THREADS, loop|stacked|auto:WORKERS")
+    parser.add_argument(
+        "--variants",
+        default=None,
+        help="comma-separated: plain:THREADS, loop|stacked|auto:WORKERS, peer:NAME",
+    )
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--out", type=Path, default=Path("outputs/bench.csv"))

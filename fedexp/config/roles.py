@@ -99,6 +99,7 @@ ROLES = (
     _builtin_role("attack", "Attack", "none", step="tamper", when="arriving"),
     _builtin_role("clustering", "Clustering", "none"),
     _builtin_role("privacy", "Privacy", "none", step="protect", when="arriving", on_host=True),
+    _builtin_role("pacing", "Pacing", "synchronous", step="discount", when="arriving", on_host=True),
     _builtin_role("audit", "Audit", "none"),
     _builtin_role("pre_aggregation", "PreAggregation", "none", step="mix", when="mixing", a_model=True),
     _builtin_role("aggregator", "Aggregator", a_model=True),

@@ -52,6 +52,19 @@ class Resources:
         return replace(self, bandwidth=self.bandwidth[keep], speed=self.speed[keep], work=self.work[keep])
 
 
+@dataclass(frozen=True)
+class Journeys:
+    """How long some clients would take from being asked to having delivered, each by itself: `[n]` seconds each.
+
+    What is `lost [n]` never arrives, though its time passes.
+    """
+
+    download_s: np.ndarray
+    training_s: np.ndarray
+    upload_s: np.ndarray
+    lost: np.ndarray
+
+
 def arrivals(update_s: np.ndarray, upload_s: np.ndarray) -> np.ndarray:
     """Seconds `[n]` after the distribution at which each upload has arrived; they are sent in the given order.
 

@@ -145,12 +145,16 @@ class Jobs(Plan):
     """What the server sent out: one job of training for each row of a plan.
 
     `model [C]` (which of the M models it is given), `begun [C]` (the round in which it was sent: batches, masks, noise,
-    drawn epochs and the rate follow from it and from the client), `received [C, D]` (the rows sent).
+    drawn epochs and the rate follow from it and from the client), `received [C, D]` (the rows sent). `seconds` is how
+    many simulated seconds it takes until all have arrived (None: the fleet says), `downloads` how many models are sent
+    out meanwhile (None: one a client).
     """
 
     model: np.ndarray
     begun: np.ndarray
     received: torch.Tensor
+    seconds: float | None = None
+    downloads: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The index of `fedexp.parts`: every name, and the module that it lives in. `__init__.py` reads it."""
 
 from fedexp.config.roles import Role as Role
+from fedexp.core.client_resources import Journeys as Journeys
 from fedexp.core.client_resources import Resources as Resources
 from fedexp.core.client_resources import arrivals as arrivals
 from fedexp.core.client_rows import ClientRows as ClientRows
@@ -100,6 +101,8 @@ from fedexp.parts.local.contract import ModelOutputs as ModelOutputs
 from fedexp.parts.loss.contract import Loss as Loss
 from fedexp.parts.model.contract import Model as Model
 from fedexp.parts.network_errors import readable_network as readable_network
+from fedexp.parts.pacing.contract import Arrivals as Arrivals
+from fedexp.parts.pacing.contract import Pacing as Pacing
 from fedexp.parts.pre_aggregation.contract import PreAggregation as PreAggregation
 from fedexp.parts.pretraining.contract import Pretraining as Pretraining
 from fedexp.parts.privacy.contract import Ledger as Ledger

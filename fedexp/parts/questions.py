@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from fedexp.core.client_resources import Resources
+from fedexp.core.client_resources import Journeys, Resources
 from fedexp.core.values import Canaries, Plan, Uploads, Weights
 from fedexp.parts.workload import Workload
 
@@ -52,6 +52,15 @@ class FleetView(Protocol):
 
     def resources(self, owner: np.ndarray) -> Resources:
         """What the clients `owner [n]` can do in this round (a fleet without machines raises)."""
+        ...
+
+    @property
+    def shares_link(self) -> bool:
+        """Whether uploads come one after another."""
+        ...
+
+    def journeys(self, owner: np.ndarray) -> Journeys:
+        """How long the clients `owner [n]` would take, each by itself, if they began in this round."""
         ...
 
     def draws(self, *name: str, owner: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from fedexp.core.values import State, Uploads
 from fedexp.parts.context import Context
 from fedexp.parts.privacy.ledger import Ledger
 from fedexp.simulation import context
+from fedexp.simulation.collect import deliver
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.start import start
 from fedexp.simulation.traffic import megabytes
@@ -141,11 +142,11 @@ def trains_in_lockstep(world: World) -> bool:
 def _dry_rounds(exp: Experiment, world: World) -> Iterator[DryRound]:
     state, lockstep = world.initial_state(), trains_in_lockstep(world)
     for number in range(1, exp.rounds + 1):
-        ctx = context.make_context(world, number)
+        ctx = context.begin_round(exp, world, state)
         jobs, models, mem = start(exp, world, state, ctx)
         zeros = np.zeros(len(jobs.owner))
         messages = Uploads(jobs.owner, jobs.model, jobs.sizes, zeros, torch.zeros((len(zeros), 1)), zeros, zeros)
-        uploads, seconds, mem["fleet"] = exp.fleet.deliver(messages, jobs, mem.get("fleet", {}), ctx)
+        uploads, seconds, mem["fleet"] = deliver(exp, messages, jobs, mem.get("fleet", {}), ctx)
         state = State(number, models, mem, state.sim_s + seconds)
         traffic = megabytes(exp, ctx, jobs, uploads.owner)
         examples = round_work(ctx, jobs.sizes, lockstep)

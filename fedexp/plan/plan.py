@@ -164,7 +164,7 @@ def estimate_run(exp: Experiment, world: World, result: ProbeResult) -> RunEstim
     rows = [tried_round.row for tried_round in result.tried_rounds]
     if exp.stop.needs_clock and not rows:
         return None
-    clock = [row["sim_s"] for row in rows] if exp.fleet.simulates and rows else [0.0]
+    clock = [row["sim_s"] for row in rows] if exp.has_clock and rows else [0.0]
     return RunEstimate(lambda rounds: extrapolate(clock, rounds, growing=True), world.partition.clients)
 
 
@@ -181,7 +181,7 @@ def traffic_totals(exp: Experiment, result: ProbeResult, dry_run: DryRun | None,
     """The megabytes and simulated seconds of all rounds, estimated from the tried ones if they cannot be counted."""
     if dry_run is not None:
         dry_rounds = dry_run.dry_rounds[:rounds]
-        clock = dry_rounds[-1].sim_s if exp.fleet.simulates else None
+        clock = dry_rounds[-1].sim_s if exp.has_clock else None
         return TrafficTotals(
             sum(dry_round.mb_down for dry_round in dry_rounds),
             sum(dry_round.mb_up for dry_round in dry_rounds),
@@ -191,7 +191,7 @@ def traffic_totals(exp: Experiment, result: ProbeResult, dry_run: DryRun | None,
     rows = [tried_round.row for tried_round in result.tried_rounds]
     if not rows:
         return TrafficTotals(None, None, None, False)
-    clock = extrapolate([row["sim_s"] for row in rows], rounds, growing=True) if exp.fleet.simulates else None
+    clock = extrapolate([row["sim_s"] for row in rows], rounds, growing=True) if exp.has_clock else None
     down, up = (extrapolate([row[name] for row in rows], rounds) for name in ("mb_down", "mb_up"))
     return TrafficTotals(down, up, clock, False)
 

@@ -35,7 +35,7 @@ def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame") 
     What does not exist is None.
     """
     distances = label_distances(world.class_counts)
-    main, seconds = exp.metrics[0], table["sim_s" if exp.fleet.simulates else "host_s"]
+    main, seconds = exp.metrics[0], table["sim_s" if exp.has_clock else "host_s"]
     values, higher = table[f"test_{main}"], curve_metrics.higher_is_better(main)
     roa, toa = (curve_metrics.thresholds(setting, main) for setting in (exp.evaluation.roa, exp.evaluation.toa))
     return {
@@ -50,7 +50,7 @@ def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame") 
         "updates": state.updates,
         "stopped": state.memory.get("stop", {}).get("reason"),
         "host_s": state.host_s,
-        "sim_s": state.sim_s if exp.fleet.simulates else None,
+        "sim_s": state.sim_s if exp.has_clock else None,
         "audit": audit_verdict(exp, table),
         "clients": world.partition.clients,
         "parameters": world.layout.parameters,

@@ -70,11 +70,18 @@ def exchange(
     sent, mem = work(exp, world, jobs, mem, ctx)
     clock.lap("train_s")
     sent, mem = apply_filters(exp, "leaving", sent, mem, ctx)
-    arrived, seconds, mem["fleet"] = check_call(exp, "fleet", exp.fleet.deliver, sent, jobs, mem.get("fleet", {}), ctx)
+    arrived, seconds, mem["fleet"] = deliver(exp, sent, jobs, mem.get("fleet", {}), ctx)
     arrived, mem = apply_filters(exp, "arriving", arrived, mem, ctx)
     sent, arrived = (open_messages(exp, world.layout, messages) for messages in (sent, arrived))
     clock.lap("select_s")
     return Collected(sent, arrived, arrived, seconds), mem
+
+
+def deliver(exp: Experiment, sent: Uploads, jobs: Jobs, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
+    """What arrives of the messages, and the simulated seconds until then: the timetable of the pacing, or the fleet."""
+    if jobs.seconds is not None:
+        return sent, jobs.seconds, memory
+    return check_call(exp, "fleet", exp.fleet.deliver, sent, jobs, memory, ctx)
 
 
 def apply_filters(

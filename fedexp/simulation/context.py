@@ -1,11 +1,11 @@
 """The round's context that parts see; `fedexp.parts.context` documents its members."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from fedexp.core.random_streams import stream
-from fedexp.core.values import Layout, Plan, Weights
+from fedexp.core.values import Layout, Plan, State, Weights
 from fedexp.simulation.context_views import (
     AuditQueries,
     ClientQueries,
@@ -15,6 +15,7 @@ from fedexp.simulation.context_views import (
     TrafficQueries,
     ValidationQueries,
 )
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 
 
@@ -25,6 +26,12 @@ def make_context(world: World, number: int, models: tuple[Weights, ...] | None =
     return RoundContext(
         world, number, models, TrafficQueries(world), ValidationQueries(world), PublicQueries(world), audit
     )
+
+
+def begin_round(exp: Experiment, world: World, state: State) -> "RoundContext":
+    """The context of the round that follows on a state, of which some clients may still be busy."""
+    busy, wanted = exp.pacing.places(state.memory.get("pacing", {}), world.partition.clients)
+    return replace(make_context(world, state.round + 1, state.models), busy=busy, wanted=wanted)
 
 
 def extra_messages(ctx: "RoundContext") -> ExtraMessages:
@@ -43,6 +50,8 @@ class RoundContext:
     validation: ValidationQueries
     public: PublicQueries
     audit: AuditQueries
+    busy: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    wanted: int | None = None
     _extra_messages: ExtraMessages = field(default_factory=ExtraMessages)
 
     @property

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from fedexp.core.client_resources import Resources
+from fedexp.core.client_resources import Journeys, Resources
 from fedexp.core.random_streams import client_draws, stream, streams
 from fedexp.core.values import Canaries, Plan, Uploads, Weights
 from fedexp.parts.context import Context
@@ -99,6 +99,13 @@ class FleetQueries:
 
     def resources(self, owner: np.ndarray) -> Resources:
         return self._world.exp.fleet.resources(owner, self._ctx)
+
+    @property
+    def shares_link(self) -> bool:
+        return self._world.exp.fleet.shares_link
+
+    def journeys(self, owner: np.ndarray) -> Journeys:
+        return self._world.exp.fleet.journeys(owner, self._ctx)
 
     def draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
         return client_draws(self._world.exp.seed, self._ctx.round, *name, owner=owner, clients=self._ctx.clients)

@@ -1,8 +1,9 @@
 """The training task of a round's participants, and running it over the workers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import torch
@@ -29,6 +30,28 @@ def make_task(
     )
     counts = torch.from_numpy(ctx.clients_data.class_counts(plan.owner)).to(received) if rule.counts_classes else None
     return Task(start, anchor, plan, batches, exp.seed, ctx.round, lr, reference_rows=reference_rows, counts=counts)
+
+
+def merge_tasks(tasks: Sequence[Task]) -> Task:
+    """One task of the rows of several that have the same rate, one after another."""
+    if len(tasks) == 1:
+        return tasks[0]
+    begun = np.concatenate([np.full(len(task.start), task.round) for task in tasks])
+    references = [task.reference_rows for task in tasks if task.reference_rows is not None]
+    counts = [task.counts for task in tasks if task.counts is not None]
+    return replace(
+        tasks[0],
+        start=torch.cat([task.start for task in tasks]),
+        anchor=torch.cat([task.anchor for task in tasks]),
+        plan=Plan(
+            np.concatenate([task.plan.owner for task in tasks]),
+            tuple(chain.from_iterable(task.plan.shards for task in tasks)),
+        ),
+        batches=tuple(chain.from_iterable(task.batches for task in tasks)),
+        reference_rows=torch.cat(references, dim=1) if references else None,
+        counts=torch.cat(counts) if counts else None,
+        begun=begun,
+    )
 
 
 def train_task(world: World, task: Task) -> torch.Tensor:

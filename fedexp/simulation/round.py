@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from fedexp.config import roles
-from fedexp.core.values import Memory, Plan, State, Uploads, Weights
+from fedexp.core.values import Jobs, Memory, State, Uploads, Weights
 from fedexp.parts.context import Context
 from fedexp.process.device_clock import Stopwatch
 from fedexp.simulation import context
@@ -29,7 +29,7 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
         RunError: a model is no longer finite, or a part cannot go on.
         ConfigError: a part does not do what its contract says.
     """
-    ctx, clock = context.make_context(world, state.round + 1, state.models), Stopwatch(world.first.flat.device)
+    ctx, clock = context.begin_round(exp, world, state), Stopwatch(world.first.flat.device)
     jobs, models, mem = start(exp, world, state, ctx)
     clock.lap("select_s")
 
@@ -131,7 +131,7 @@ def merge_values(values: list[float | None]) -> float | None:
 
 
 def metrics_row(
-    exp: Experiment, ctx: context.RoundContext, state: State, plan: Plan, sent: Uploads, uploads: Uploads
+    exp: Experiment, ctx: context.RoundContext, state: State, jobs: Jobs, sent: Uploads, uploads: Uploads
 ) -> Row:
     """The round's row of metrics.csv without what is evaluated later."""
     trained = ~np.isnan(sent.loss_after)
@@ -150,8 +150,8 @@ def metrics_row(
         "train_loss": loss,
         "participants": count_clients(sent.owner),
         "examples": int(sent.examples.sum()),
-        "sim_s": state.sim_s if exp.fleet.simulates else None,
-        **megabytes(exp, ctx, plan, uploads.owner),
+        "sim_s": state.sim_s if exp.has_clock else None,
+        **megabytes(exp, ctx, jobs, uploads.owner),
         **{name: rate for name, rate in rates.items() if rate is not None},
         **reported,
     }

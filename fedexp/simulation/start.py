@@ -6,6 +6,7 @@ import torch
 from fedexp.core.device_arrays import to_device
 from fedexp.core.values import Jobs, Memory, State, Weights
 from fedexp.parts.context import Context
+from fedexp.parts.pacing.contract import Arrivals
 from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.personal_columns import restore_personal
 from fedexp.simulation.setup.experiment import Experiment
@@ -21,10 +22,41 @@ def start(
     models, plan, model, mem["clustering"] = check_call(
         exp, "clustering", exp.clustering.assign, state.models, plan, mem.get("clustering", {}), ctx
     )
-    begun = np.full(len(plan.owner), ctx.round)
-    received = dispatch(exp, world, models, model, plan.owner, mem)
-    plan_columns = plan.owner, plan.shards, plan.importance, plan.deadline_s
-    return Jobs(*plan_columns, model=model, begun=begun, received=received), models, mem
+    due, mem["pacing"] = check_call(exp, "pacing", exp.pacing.due, plan, models[0], mem.get("pacing", {}), ctx)
+    model = np.zeros(len(due.begun), np.int64) if exp.pacing.overlaps else model
+    received = dispatch_versions(exp, world, models, due, model, mem)
+    plan_columns = due.plan.owner, due.plan.shards, due.plan.importance, due.plan.deadline_s
+    jobs = Jobs(
+        *plan_columns,
+        model=model,
+        begun=due.begun,
+        received=received,
+        seconds=due.seconds,
+        downloads=due.downloads,
+    )
+    return jobs, models, mem
+
+
+def dispatch_versions(
+    exp: Experiment,
+    world: World,
+    models: tuple[Weights, ...],
+    due: Arrivals,
+    model: np.ndarray,
+    mem: dict[str, Memory],
+) -> torch.Tensor:
+    """The rows `[C, D]` that those who arrive started from: of the models of the steps in which each began."""
+    owner, pieces, order = due.plan.owner, [], []
+    for begun in np.unique(due.begun).tolist():
+        positions = np.flatnonzero(due.begun == begun)
+        given = (due.versions[begun],) if begun in due.versions else models
+        pieces.append(dispatch(exp, world, given, model[positions], owner[positions], mem))
+        order.append(positions)
+    if len(pieces) == 1:
+        return pieces[0]
+    if not pieces:
+        return dispatch(exp, world, models, model, owner, mem)
+    return torch.cat(pieces)[to_device(np.argsort(np.concatenate(order)), pieces[0].device)]
 
 
 def dispatch(

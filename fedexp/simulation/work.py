@@ -1,6 +1,6 @@
 """The work of clients: jobs are trained, each by the draws and the rate of the round in which it was begun."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -11,12 +11,22 @@ from fedexp.core.values import Jobs, Layout, Memory, Trained, Uploads, concatena
 from fedexp.parts.context import Context
 from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.context import RoundContext
-from fedexp.simulation.local_task import make_task, train_task
+from fedexp.simulation.local_task import make_task, merge_tasks, train_task
 from fedexp.simulation.messages import private_message_columns
 from fedexp.simulation.personal_columns import save_personal
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 from fedexp.training.client.batches import draw_all
+from fedexp.training.loop.trainer import Task
+
+
+@dataclass(frozen=True)
+class RoundJobs:
+    """The jobs that were begun in one round, the context of that round, and their task."""
+
+    jobs: Jobs
+    ctx: Context
+    task: Task
 
 
 def work(
@@ -25,28 +35,45 @@ def work(
     """Trains all jobs; returns what clients send, in the order of the jobs, and the updated memories.
 
     A job's identity is its client and the round in which it was begun, whatever round it is now: jobs that were begun
-    together train together, and see the context of their round.
+    together see the context of their round, and those of one rate train in one stack.
     """
-    messages, order = [], []
-    for begun in np.unique(jobs.begun).tolist() or [ctx.round]:
-        positions = np.flatnonzero(jobs.begun == begun)
-        sent, mem = train(exp, world, jobs.where(positions), mem, replace(ctx, round=begun))
+    positions = [np.flatnonzero(jobs.begun == begun) for begun in np.unique(jobs.begun)] or [np.arange(0)]
+    groups = [prepare(exp, world, jobs.where(rows), mem, ctx) for rows in positions]
+    messages = []
+    for group, out in zip(groups, train_tasks(world, [group.task for group in groups]), strict=True):
+        sent, mem = finish(exp, world, group, out, mem)
         messages.append(sent)
-        order.append(positions)
-    return concatenate_rows(messages).where(np.argsort(np.concatenate(order))), mem
+    return concatenate_rows(messages).where(np.argsort(np.concatenate(positions))), mem
 
 
-def train(
-    exp: Experiment, world: World, jobs: Jobs, mem: dict[str, Memory], ctx: Context
-) -> tuple[Uploads, dict[str, Memory]]:
-    """Trains jobs of one round, each on its own batches; returns the messages and the updated memories."""
-    rules = [exp.local.with_drawn_epochs(owner, ctx.rng) for owner in jobs.owner.tolist()]
-    draws = streams(exp.seed, ctx.round, "batches", owner=jobs.owner)
+def prepare(exp: Experiment, world: World, jobs: Jobs, mem: dict[str, Memory], ctx: RoundContext) -> RoundJobs:
+    """Makes the task of jobs that were begun in one round, each with its own batches."""
+    then = replace(ctx, round=int(jobs.begun[0])) if len(jobs.begun) else ctx
+    rules = [exp.local.with_drawn_epochs(owner, then.rng) for owner in jobs.owner.tolist()]
+    draws = streams(exp.seed, then.round, "batches", owner=jobs.owner)
     batches = draw_all(rules, jobs.shards, world.labels, draws, exp.privacy.sampling)
-    task = make_task(exp, jobs.received, jobs, batches, mem.get("local", {}), ctx)
-    rows, slot, losses = split_output(train_task(world, task), world.layout, exp.evaluation.loss_columns)
-    steps = np.array([client_batches.steps for client_batches in batches], np.int64)
+    return RoundJobs(jobs, then, make_task(exp, jobs.received, jobs, batches, mem.get("local", {}), then))
+
+
+def train_tasks(world: World, tasks: list[Task]) -> list[torch.Tensor]:
+    """Trains tasks, those of one rate in one stack; the rows that come of each, `[C, W]`."""
+    outputs: dict[int, torch.Tensor] = {}
+    for lr in dict.fromkeys(task.lr for task in tasks):
+        numbers = [number for number, task in enumerate(tasks) if task.lr == lr]
+        out = train_task(world, merge_tasks([tasks[number] for number in numbers]))
+        outputs |= zip(numbers, out.split([len(tasks[number].start) for number in numbers]), strict=True)
+    return [outputs[number] for number in range(len(tasks))]
+
+
+def finish(
+    exp: Experiment, world: World, group: RoundJobs, out: torch.Tensor, mem: dict[str, Memory]
+) -> tuple[Uploads, dict[str, Memory]]:
+    """The messages of jobs, from the rows `out [C, W]` that came of their task, and the updated memories."""
+    jobs, task, ctx = group.jobs, group.task, group.ctx
+    rows, slot, losses = split_output(out, world.layout, exp.evaluation.loss_columns)
+    steps = np.array([client_batches.steps for client_batches in task.batches], np.int64)
     trained = Trained(jobs.owner, steps, jobs.received, task.start, rows, slot)
+    mem = {**mem}
     mem["privacy"] = check_call(
         exp, "privacy", exp.privacy.spend, trained.owner, trained.steps, mem.get("privacy", {}), ctx
     )

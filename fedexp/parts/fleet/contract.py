@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedexp.core.client_resources import Resources
+from fedexp.core.client_resources import Journeys, Resources
 from fedexp.core.part import Part
 from fedexp.core.values import Memory, Plan, Uploads
 from fedexp.parts.context import Context
@@ -12,6 +12,7 @@ class Fleet(Part):
     """The clients' machines and links, and the clock. The base has neither: uploads arrive, no time passes."""
 
     simulates = False
+    shares_link = False  # whether uploads come one after another, also where clients train on while the server steps
 
     def refuse(self, clients: int | None) -> None:
         """Raises ConfigError where the fleet's files do not cover this many clients (None: not known yet)."""
@@ -19,6 +20,11 @@ class Fleet(Part):
     def resources(self, owner: np.ndarray, ctx: Context) -> Resources:
         """Bandwidth, speed and workload of the clients `owner [n]` in this round."""
         raise NotImplementedError
+
+    def journeys(self, owner: np.ndarray, ctx: Context) -> Journeys:
+        """How long the clients `owner [n]` would take if they began in this round; here a second of training each."""
+        zeros = np.zeros(len(owner))
+        return Journeys(zeros, np.ones(len(owner)), zeros, zeros > 0)
 
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
         """The uploads that arrive, and the simulated seconds of the round."""

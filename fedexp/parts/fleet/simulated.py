@@ -4,7 +4,8 @@ Each client has a mean bandwidth (the same for all) and a mean speed ~ U(low, hi
 by a normal distribution of std `jitter_std` times the mean, cut at +- `jitter_range` times the mean; or both are read
 from a trace. A round consists of `overhead_s`, the distribution of the model at the slowest participant's bandwidth,
 training in parallel, and uploads one after another. Only trainable entries are sent, 4 bytes each, and as many again
-for each row that the local rule adds; codec and aggregator decide the size of uploads. No real time passes.
+for each row that the local rule adds; codec and aggregator decide the size of uploads. No real time passes. With
+`link=own` each client receives, trains and sends by itself.
 
 If clients evaluate models before they train, that comes first and does not count against the deadline. All these models
 are sent at the slowest such client's bandwidth. The clients pass their examples forward, which takes a third of the
@@ -19,11 +20,11 @@ deadline the server waits for `idle_s`. Legend: n clients.
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 
-from fedexp.core.client_resources import Resources, arrivals
+from fedexp.core.client_resources import Journeys, Resources, arrivals
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Fraction, Positive, Range
 from fedexp.core.values import Memory, Plan, Uploads
@@ -60,15 +61,21 @@ def simulate_round(
     deadline_s: float | None,
     idle_s: float,
     unreceived: np.ndarray | float = 1.0,
+    *,
+    is_shared: bool = True,
 ) -> RoundEnd:
     """Simulates one round of clients in the order of their uploads; `present [n]` are those that do not drop out.
 
     `unreceived [n]` is the share of what the server sends that a client has not received yet.
     """
-    start = resources.overhead_s + float((resources.download_s * unreceived).max(initial=0.0))
+    received_s = resources.overhead_s + resources.download_s * unreceived
+    start = float(received_s.max(initial=resources.overhead_s))
     limit = np.inf if deadline_s is None else deadline_s
     times = np.full(len(present), np.inf)
-    times[present] = start + arrivals(resources.update_s[present], resources.upload_s[present])
+    if is_shared:
+        times[present] = start + arrivals(resources.update_s[present], resources.upload_s[present])
+    else:
+        times[present] = (received_s + resources.update_s + resources.upload_s)[present]
     late = present & (times > limit)
     arrived = present & ~late
     if late.any() or not arrived.any():
@@ -99,10 +106,15 @@ class Simulated(Fleet):
     dropout: Annotated[float, Fraction] = 0.0
     deadline_s: Annotated[float, Positive] | None = None
     overhead_s: Annotated[float, Range(0)] = 0.0
+    link: Literal["shared", "own"] = "shared"
     idle_s: Annotated[float, Positive] = 180.0
     trace: Path | None = None
 
     simulates = True
+
+    @property
+    def shares_link(self) -> bool:
+        return self.link == "shared"
 
     def check(self) -> None:
         if self.speed_high < self.speed_low:
@@ -120,6 +132,10 @@ class Simulated(Fleet):
         work = ctx.fleet.epochs(sizes, owner) * sizes
         return Resources(bandwidth, speed, work, ctx.traffic.download_bits, self.overhead_s, ctx.traffic.upload_ratio)
 
+    def journeys(self, owner: np.ndarray, ctx: Context) -> Journeys:
+        resources, lost = self.resources(owner, ctx), ctx.fleet.draws("fleet", owner=owner)[:, 2] < self.dropout
+        return Journeys(self.overhead_s + resources.download_s, resources.update_s, resources.upload_s, lost)
+
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
         """The uploads that arrive in time; the server's own row always does."""
         clients = np.flatnonzero(uploads.owner >= 0)
@@ -130,7 +146,8 @@ class Simulated(Fleet):
         model_bits = 32.0 * ctx.traffic.sent_entries
         unreceived = np.where(np.isin(owner, evaluators), 1 - model_bits / ctx.traffic.download_bits, 1.0)
         limit, evaluation_s = min(deadlines, default=None), 0.0
-        outcome = simulate_round(self.resources(owner, ctx), present, limit, self.idle_s, unreceived)
+        resources = self.resources(owner, ctx)
+        outcome = simulate_round(resources, present, limit, self.idle_s, unreceived, is_shared=self.shares_link)
         if len(evaluators):
             resources = self.resources(evaluators, ctx)
             evaluation_s = evaluation_seconds(resources, models, ctx.sizes[evaluators], model_bits)

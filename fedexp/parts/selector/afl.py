@@ -22,20 +22,30 @@ from fedexp.parts.selector.ranking import highest, lowest, weighted_draw
 
 
 def draw_clients(
-    valuation: np.ndarray, count: int, alphas: tuple[float, float, float], rng: np.random.Generator, pick: str = "drawn"
+    valuation: np.ndarray,
+    count: int,
+    alphas: tuple[float, float, float],
+    rng: np.random.Generator,
+    pick: str = "drawn",
+    busy: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Draws up to `count` clients, ascending; `valuation` is [N], NaN or -inf where it is unknown."""
+    """Draws up to `count` clients, ascending, none of them `busy [b]`.
+
+    `valuation` is [N], NaN or -inf where it is unknown.
+    """
     clients, (alpha1, alpha2, alpha3) = len(valuation), alphas
-    count = min(count, clients)
+    busy = np.zeros(0, np.int64) if busy is None else busy
+    count = min(count, clients - len(busy))
     filled = np.where(np.isnan(valuation), -np.inf, valuation)
     log_weight = alpha2 * np.where(np.isinf(filled), 0.0, filled) + np.where(np.isinf(filled), -np.inf, 0.0)
     log_weight[lowest(filled, int(alpha1 * clients + 1e-9))] = -np.inf
+    log_weight[busy] = -np.inf
     greedy_count = int((1 - alpha3) * count + 1e-9)
     if pick == "highest":
         by_valuation = highest(log_weight, min(greedy_count, int((log_weight > -np.inf).sum())))
     else:
         by_valuation = weighted_draw(log_weight, greedy_count, rng)
-    remaining = np.setdiff1d(np.arange(clients), by_valuation, assume_unique=True)
+    remaining = np.setdiff1d(np.arange(clients), np.concatenate([by_valuation, busy]), assume_unique=True)
     uniformly = rng.choice(remaining, count - len(by_valuation), replace=False)
     return np.sort(np.concatenate([by_valuation, uniformly]))
 
@@ -60,7 +70,8 @@ class AFL(Selector):
             everyone = np.arange(ctx.clients)
             memory = {**memory, "valuation": torch.from_numpy(self._valuation(ctx.losses(everyone), ctx.sizes))}
         alphas = (self.alpha1, self.alpha2, self.alpha3)
-        owner = draw_clients(memory["valuation"].numpy(), self.count, alphas, ctx.rng("selector"), self.pick)
+        count = self.count if ctx.wanted is None else ctx.wanted
+        owner = draw_clients(memory["valuation"].numpy(), count, alphas, ctx.rng("selector"), self.pick, ctx.busy)
         return ctx.plan(owner), memory
 
     def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:

@@ -1,8 +1,9 @@
-"""All clients take part in every round."""
+"""All clients take part in every round; where some are busy, all others that there are places for, in random order."""
 
 import numpy as np
 
 from fedexp.parts import Context, Memory, Plan, Selector
+from fedexp.parts.selector.random import sample_clients
 
 
 class All(Selector):
@@ -12,7 +13,9 @@ class All(Selector):
     foreseeable = True
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        return ctx.plan(np.arange(ctx.clients)), memory
+        if ctx.wanted is None:
+            return ctx.plan(np.arange(ctx.clients)), memory
+        return ctx.plan(sample_clients(ctx.clients, ctx.wanted, ctx.rng("selector"), ctx.busy)), memory
 
     def clients_per_round(self, clients: int) -> int:
         return clients

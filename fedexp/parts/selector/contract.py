@@ -17,6 +17,7 @@ class Selector(Part):
     reveals = ""  # what it learns of single clients beside what they upload, in words
     averages_models = False  # whether it looks at averages of the global and the clients' models
     needs_classes = False  # whether it can only work where targets are classes
+    needs_cohort = ""  # why all that it asks must begin and end a round together, in words that end a refusal
     needs_one_model = ""  # why all clients must share one model, in words that end a refusal; "" if they need not
 
     def rate(self, clients: int) -> float:
@@ -30,7 +31,10 @@ class Selector(Part):
 
     @abstractmethod
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        """The participants of this round, in the order of their uploads, and what each trains on."""
+        """The participants of this round, in the order of their uploads, and what each trains on.
+
+        None of them may be `ctx.busy`, and where `ctx.wanted` is a number, more than so many are not needed.
+        """
         raise NotImplementedError
 
     def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:

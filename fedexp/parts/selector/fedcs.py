@@ -21,6 +21,7 @@ class FedCS(Selector):
     round_s: Annotated[float, Positive] = 180.0
 
     needs_fleet = True
+    needs_cohort = "fills a round up to its deadline"
     foreseeable = True
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:

@@ -58,9 +58,11 @@ class Oort(Selector):
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         memory = memory or self._initial_memory(ctx)
-        rng, count = ctx.rng("selector"), min(self.count, ctx.clients)
-        has_taken_part = memory["last"].numpy() > 0
-        explored, unexplored = np.flatnonzero(has_taken_part), np.flatnonzero(~has_taken_part)
+        wanted = self.count if ctx.wanted is None else ctx.wanted
+        rng, count = ctx.rng("selector"), min(wanted, ctx.clients - len(ctx.busy))
+        has_taken_part, free = memory["last"].numpy() > 0, np.ones(ctx.clients, dtype=bool)
+        free[ctx.busy] = False
+        explored, unexplored = np.flatnonzero(has_taken_part & free), np.flatnonzero(~has_taken_part & free)
         share = max(self.exploration * self.exploration_decay ** (ctx.round - 1), self.exploration_least)
         exploring = min(len(unexplored), max(int(share * count + 0.5), count - len(explored)))
         chosen = explored[exploit(self._utility(memory, explored, ctx), count - exploring, self.cutoff, rng)]
@@ -68,7 +70,7 @@ class Oort(Selector):
             unexplored = np.sort(rng.choice(unexplored, MAX_UNEXPLORED, replace=False, shuffle=False))
         chosen = np.concatenate([chosen, unexplored[weighted_draw(self._log_speed(unexplored, ctx), exploring, rng)]])
         remaining = (
-            np.setdiff1d(np.arange(ctx.clients), chosen, assume_unique=True) if len(chosen) < count else chosen[:0]
+            np.setdiff1d(np.flatnonzero(free), chosen, assume_unique=True) if len(chosen) < count else chosen[:0]
         )
         filling = rng.choice(remaining, count - len(chosen), replace=False)
         return ctx.plan(np.sort(np.concatenate([chosen, filling]))), memory

@@ -35,13 +35,18 @@ class PowerOfChoice(Selector):
             )
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
+        count, most = self.count, self.candidates or 2 * self.count
+        if ctx.wanted is not None:  # the same share of the candidates
+            count, most = ctx.wanted, -(-ctx.wanted * most // self.count)
         with np.errstate(divide="ignore"):
-            candidates = weighted_draw(np.log(ctx.sizes), self.candidates or 2 * self.count, ctx.rng("selector"))
+            log_size = np.log(ctx.sizes)
+        log_size[ctx.busy] = -np.inf
+        candidates = weighted_draw(log_size, most, ctx.rng("selector"))
         if self.losses == "current":
             losses = np.nan_to_num(ctx.losses(candidates), nan=-np.inf, posinf=-np.inf)
         else:
             losses = self._last_losses(memory, ctx)[candidates]
-        return ctx.plan(candidates[highest(losses, self.count)]), memory
+        return ctx.plan(candidates[highest(losses, count)]), memory
 
     def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
         if self.losses == "current":

@@ -11,11 +11,15 @@ import numpy as np
 from fedexp.parts import ConfigError, Context, Memory, Plan, Range, Selector
 
 
-def sample_clients(clients: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """`count` different numbers below `clients`, ascending, `[count]`; all if there are no more. O(count) work."""
-    if count >= clients:
-        return np.arange(clients)
-    return np.sort(rng.choice(clients, count, replace=False, shuffle=False))
+def sample_clients(clients: int, count: int, rng: np.random.Generator, busy: np.ndarray | None = None) -> np.ndarray:
+    """`count` different numbers below `clients`, ascending, `[count]`; all if there are no more.
+
+    None is `busy [b]`, ascending. O(count + b) work, but for all.
+    """
+    taken = np.zeros(0, np.int64) if busy is None else busy
+    free = clients - len(taken)
+    drawn = np.arange(free) if count >= free else np.sort(rng.choice(free, count, replace=False, shuffle=False))
+    return drawn + np.searchsorted(taken - np.arange(len(taken)), drawn, side="right")
 
 
 class Random(Selector):
@@ -45,4 +49,5 @@ class Random(Selector):
         return self.clients_per_round(clients) / clients
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        return ctx.plan(sample_clients(ctx.clients, self.clients_per_round(ctx.clients), ctx.rng("selector"))), memory
+        count = self.clients_per_round(ctx.clients) if ctx.wanted is None else ctx.wanted
+        return ctx.plan(sample_clients(ctx.clients, count, ctx.rng("selector"), ctx.busy)), memory

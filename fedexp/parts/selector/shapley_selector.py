@@ -110,6 +110,7 @@ class ShapleySelector(Selector):
 
     needs_validation = True
     averages_models = True
+    needs_cohort = "averages the uploads of a cohort that began with one model"
     needs_one_model = "averages uploads with one global model"
 
     def check(self) -> None:

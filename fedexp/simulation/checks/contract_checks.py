@@ -15,6 +15,7 @@ from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.fields import describe_value, resembles
 from fedexp.core.part import describe_choice
 from fedexp.core.values import SERVER, Plan, Uploads, Weights
+from fedexp.parts.pacing.contract import Arrivals
 from fedexp.simulation.checks.value_checks import (
     check_layout,
     check_memory,
@@ -83,6 +84,31 @@ def check_plan(answer: Any, _: Any, ctx: Any) -> str | None:
     if importance is not None and not (len(importance) == len(owner) and (importance >= 0).all()):
         return f"a Plan whose importance is a number >= 0 a client, got {importance}"
     return None
+
+
+def check_choice(answer: Any, memory: Any, ctx: Any) -> str | None:
+    """Checks a plan, of which no client may train on what it was sent before."""
+    if fault := check_plan(answer, memory, ctx):
+        return fault
+    busy = np.intersect1d(answer[0].owner, ctx.busy)
+    return f"clients that are not in ctx.busy, got client {busy[0]}" if len(busy) else None
+
+
+def check_arrivals(answer: Any, *args: Any) -> str | None:
+    """Checks who arrives: a plan, and a step for each of its clients that has begun."""
+    if fault := check_values(answer, Arrivals, dict):
+        return fault
+    due, ctx = answer[0], args[-1]
+    if fault := check_plan((due.plan, {}), None, ctx):
+        return fault
+    if due.begun.shape != due.plan.owner.shape or due.begun.dtype.kind != "i":
+        return f"the step in which each of {len(due.plan.owner)} clients began, got {describe_value(due.begun)}"
+    unknown = due.begun[(due.begun != ctx.round) & ~np.isin(due.begun, list(due.versions))]
+    return (
+        f"a version of the model for each step that clients began in, got none for {unknown[0]}"
+        if len(unknown)
+        else None
+    )
 
 
 def check_delivery(answer: Any, sent: Uploads, *args: Any) -> str | None:
@@ -194,7 +220,7 @@ def _has_five_values(event: Any) -> bool:
 
 
 CHECKS: dict[str, Check] = {  # by role and method; the steps of roles that change uploads have `check_uploads`
-    "selector.choose": check_plan,
+    "selector.choose": check_choice,
     "selector.observe": check_memory,
     "clustering.assign": check_assignment,
     "clustering.regroup": check_regroup,
@@ -202,6 +228,7 @@ CHECKS: dict[str, Check] = {  # by role and method; the steps of roles that chan
     "local.reference_models": check_reference_models,
     "local.finish": check_finish,
     "local.receive": check_memory,
+    "pacing.due": check_arrivals,
     "fleet.deliver": check_delivery,
     "privacy.spend": check_memory,
     "audit.observe": check_memory,

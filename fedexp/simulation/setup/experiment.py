@@ -23,6 +23,7 @@ from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.loss.contract import Loss
 from fedexp.parts.loss.cross_entropy import CrossEntropy
 from fedexp.parts.model.contract import Model
+from fedexp.parts.pacing.contract import Pacing
 from fedexp.parts.pre_aggregation.contract import PreAggregation
 from fedexp.parts.pretraining.contract import Pretraining
 from fedexp.parts.privacy.contract import Privacy
@@ -93,6 +94,7 @@ class Experiment(Part):
     schedule: Schedule = field(default_factory=Schedule)
     selector: Selector
     fleet: Fleet
+    pacing: Pacing = field(default_factory=Pacing)
     attack: Attack
     clustering: Clustering = field(default_factory=Clustering)
     privacy: Privacy = field(default_factory=Privacy)
@@ -162,6 +164,11 @@ class Experiment(Part):
     def honest_federation(self) -> Federation:
         """The federation over the clients that get a share of the data."""
         return self.federation.without(self.scenario.malicious if self.scenario.copies else 0)
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether simulated time passes."""
+        return self.fleet.simulates or self.pacing.overlaps
 
     @property
     def holds_public(self) -> bool:

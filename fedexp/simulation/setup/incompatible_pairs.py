@@ -49,6 +49,7 @@ SETTINGS = {  # flags that are no keys, as they are typed
     ("evaluation", "confusion_matrix"): "evaluation.metrics=[...,confusion_matrix]",
 }
 ALONE = "has every client train alone and averages nothing"
+STALE = "takes uploads that began with older models"
 HIDES = "shows nobody the row of a single client"
 # fmt: off
 ROWS = tuple(Incompatibility(*row) for row in (
@@ -119,6 +120,18 @@ ROWS = tuple(Incompatibility(*row) for row in (
      "selector=random"),
     ("aggregator", "keeps_rows", "counts every client that it never heard of in one global model", "clustering",
      "has_clusters", "has several", "aggregator=geometric_median"),
+    ("pacing", "overlaps", STALE, "selector", "needs_cohort", "{part.needs_cohort}", "selector=random"),
+    ("pacing", "overlaps", STALE, "local", "extra_rows", "sends what it makes of the server's second row of the "
+     "same step", "local=sgd"),
+    ("pacing", "overlaps", STALE, "clustering", "has_clusters", "groups clients by the uploads of one round",
+     "clustering=none"),
+    ("pacing", "overlaps", STALE, "aggregator", "not keeps_layout", WIDTHS, "aggregator=fedavg"),
+    ("pacing", "overlaps", STALE, "scenario", "trains_alone", ALONE, "pacing=synchronous"),
+    ("pacing", "overlaps", STALE, "scenario", "pools_data", "has one client", "pacing=synchronous"),
+    ("pacing", "overlaps", STALE, "evaluation", "local_models", "adds uploads to the model of their round",
+     "evaluation.local_models=false"),
+    ("pacing", "overlaps", STALE, "audit", "needs_uploads", "with audit.score=uploads compares what is sent with "
+     "gradients of the present model", "audit.score=loss"),
     ("scenario", "copies", "divides all data over the honest clients", "federation", "not resizable",
      "makes clients of its own number", "federation=iid"),
     ("scenario", "copies", "gives malicious clients copies of the examples of others", "privacy", "guarantees",

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.core.random_streams import streams
+from fedexp.core.random_streams import stream, streams
 from fedexp.core.torch_generator import seed_torch
 from fedexp.core.values import Layout, Plan
 from fedexp.training.client.augmentation import BatchAugmenter
@@ -38,7 +38,7 @@ class Task:
 
     `lr` is the rate of the round where a schedule moves it (None: the rule's own). `reference_rows [M, C, D]` are the
     models that the rule compares with, `counts [C, K]` each client's examples of every class; None where it asks for
-    neither.
+    neither. `begun [C]` is the round in which each job was begun (None: this `round`).
     `watch` is called before each step with the number of steps done and in all; it may raise.
     """
 
@@ -52,13 +52,19 @@ class Task:
     watch: Callable[[int, int], None] = lambda done, steps: None
     reference_rows: torch.Tensor | None = None
     counts: torch.Tensor | None = None
+    begun: np.ndarray | None = None
 
     def seeds(self, name: Literal["dropout", "augment", "privacy"], rows: np.ndarray) -> list[int]:
         """Returns the seeds of a random stream for the rows at these positions `[n]`.
 
         They are those of what the network draws in training, of the augmentation, and of private training's noise.
         """
-        generators = streams(self.seed, self.round, name, owner=self.plan.owner[rows])
+        owner, rounds = self.plan.owner[rows], [self.round] if self.begun is None else set(self.begun.tolist())
+        if self.begun is None or len(rounds) == 1:
+            generators = streams(self.seed, *rounds, name, owner=owner)
+        else:
+            pairs = zip(self.begun[rows].tolist(), owner.tolist(), strict=True)
+            generators = (stream(self.seed, begun, name, client) for begun, client in pairs)
         return [int(generator.integers(2**62)) for generator in generators]
 
 

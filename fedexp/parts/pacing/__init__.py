@@ -1,0 +1,1 @@
+"""Pacings: when clients begin, and when the server takes a step."""

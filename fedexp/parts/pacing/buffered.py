@@ -1,0 +1,36 @@
+"""FedBuff (Nguyen et al. 2022, arXiv 2106.06639, algorithm 1): a step of the server once B uploads have arrived.
+
+w <- w + eta / B * sum of the B updates, each times 1 / sqrt(1 + tau); K clients train at a time. FedAsync (Xie et al.
+2019, arXiv 1903.03934) is B = 1 with `mixing`. `refill=arrival` fills a place as soon as it is free, `refill=step` all
+free places after the step.
+
+Deviation: a client is asked at most once in a step, so with `refill=arrival` and fewer than K + B - 1 clients some
+places stay free until the next step.
+"""
+
+from typing import Annotated, Literal
+
+from fedexp.parts import ConfigError, Context, Range
+from fedexp.parts.pacing.overlapping import OverlappingPacing
+from fedexp.parts.pacing.timetable import StepRule
+
+
+class Buffered(OverlappingPacing):
+    """`clients` K train at a time; a step takes `buffer` B uploads."""
+
+    buffer: Annotated[int, Range(1)] = 5
+    refill: Literal["arrival", "step"] = "arrival"
+
+    def check(self) -> None:
+        if self.refill == "step" and self.buffer > self.clients:
+            raise ConfigError(
+                f"Buffered.buffer must be at most clients={self.clients} with refill=step, got {self.buffer}: no more "
+                "can arrive in a step; lower it or use refill=arrival"
+            )
+
+    def rule(self, ctx: Context) -> StepRule:
+        refills, is_shared = self.refill == "arrival", ctx.fleet.shares_link
+        return StepRule(self.clients, self.buffer, None, refills, is_shared, self.max_staleness)
+
+    def wanted(self, in_flight: int) -> int:
+        return max(0, self.clients - in_flight) + (self.buffer - 1 if self.refill == "arrival" else 0)

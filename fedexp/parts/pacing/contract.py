@@ -1,0 +1,50 @@
+"""The contract of pacings: when clients begin, and when the server takes a step.
+
+Who finishes when follows from the fleet and not from the training. So the timetable of a step is worked out first, and
+all that arrives in it is then trained as one stack of rows that began with different versions of the model.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fedexp.core.part import Part
+from fedexp.core.values import Memory, Plan, Uploads, Weights
+from fedexp.parts.context import Context
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Who arrives in a step of the server: their `plan`, in the order of arrival.
+
+    `begun [C]` is the step in which each was sent its model, `versions` the models of those steps that are over, by
+    step. `seconds` is how long the step took (None: the fleet says), `downloads` how many models were sent in it (None:
+    one to each that arrives).
+    """
+
+    plan: Plan
+    begun: np.ndarray
+    versions: dict = field(default_factory=dict)
+    seconds: float | None = None
+    downloads: int | None = None
+
+
+class Pacing(Part):
+    """The base: the server waits for all that it has asked in a step."""
+
+    overlaps = False  # whether clients may train on while the server steps
+
+    def refuse(self, clients: int | None) -> None:
+        """Raises ConfigError where there are too few clients (None: not known yet)."""
+
+    def places(self, memory: Memory, clients: int) -> tuple[np.ndarray, int | None]:
+        """The clients `[b]` that still train, ascending, and how many others may be asked (None: the selector says)."""
+        return np.zeros(0, np.int64), None
+
+    def due(self, plan: Plan, model: Weights, memory: Memory, ctx: Context) -> tuple[Arrivals, Memory]:
+        """Who arrives in this step, if the clients of `plan` are asked, in this order, to begin with `model`."""
+        return Arrivals(plan, np.full(len(plan.owner), ctx.round)), memory
+
+    def discount(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
+        """The uploads that arrived, changed as their staleness asks for."""
+        return uploads, memory

@@ -1,0 +1,137 @@
+"""Pacings under which clients train on while the server steps, each with the model that it was sent.
+
+An upload is stale by the steps that the server has taken since its client began. Its factor is that of FedAsync (Xie et
+al. 2019, section 5.2): `constant` 1; `polynomial` (1 + tau)^-exponent, of which FedBuff's 1 / sqrt(1 + tau) is the
+exponent 1/2; `hinge` 1 up to the `knee`, then 1 / (slope (tau - knee) + 1). A fresh upload counts 1, and none more. The
+factor multiplies the row, so a mean divides by the number of uploads and not by the sum of their factors.
+
+With `mixing=alpha` the client's whole model is mixed into the present one, w <- (1 - a) w + a x with a = alpha times
+the factor, so the row that counts is a (x - w). Without it the row is the update of the model that the client was sent.
+
+What is remembered is the whole schedule: everybody in flight, and each version of the model that somebody still holds,
+once. Legend: C uploads of a step, D entries of a model.
+"""
+
+from abc import abstractmethod
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+
+from fedexp.parts import Arrivals, ConfigError, Context, Memory, Pacing, Plan, Positive, Range, Uploads, Weights
+from fedexp.parts.pacing.timetable import Candidate, Flight, Step, StepRule, run_step
+
+KINDS = {"owner": torch.int64, "begun": torch.int64, "lost": torch.int64}  # of a flight's columns; others are seconds
+
+
+class OverlappingPacing(Pacing):
+    """`clients` train at a time."""
+
+    overlaps = True
+    needs_all_rows = False
+
+    clients: Annotated[int, Range(1)]
+    staleness: Literal["constant", "polynomial", "hinge"] = "polynomial"
+    exponent: Annotated[float, Range(0)] = 0.5
+    slope: Annotated[float, Positive] = 10.0
+    knee: Annotated[float, Range(0)] = 4.0
+    max_staleness: Annotated[int, Range(0)] | None = None
+    mixing: Annotated[float, Range(0, 1, low_open=True)] | None = None
+
+    @abstractmethod
+    def rule(self, ctx: Context) -> StepRule:
+        """When a step is over."""
+        raise NotImplementedError
+
+    def wanted(self, in_flight: int) -> int:
+        """How many clients may begin in a step that so many are in flight before."""
+        return max(0, self.clients - in_flight)
+
+    def refuse(self, clients: int | None) -> None:
+        if clients is not None and self.clients > clients:
+            raise ConfigError(
+                f"pacing.clients must be at most the number of clients, {clients}, got {self.clients}; lower it or "
+                "raise scenario.clients"
+            )
+
+    def factors(self, age: np.ndarray) -> np.ndarray:
+        """The factors, float64 `[C]`, of uploads that are `age [C]` steps old."""
+        if self.staleness == "constant":
+            return np.ones(len(age))
+        if self.staleness == "polynomial":
+            return (1.0 + age) ** -self.exponent
+        return 1.0 / (self.slope * np.maximum(age - self.knee, 0.0) + 1.0)
+
+    def places(self, memory: Memory, clients: int) -> tuple[np.ndarray, int | None]:
+        busy = np.sort(memory["flight"]["owner"].numpy()) if memory else np.zeros(0, np.int64)
+        return busy, self.wanted(len(busy))
+
+    def due(self, plan: Plan, model: Weights, memory: Memory, ctx: Context) -> tuple[Arrivals, Memory]:
+        owner = ctx.rng("pacing").permutation(plan.owner)  # which stands for nothing, but decides who gets a late place
+        journeys = ctx.fleet.journeys(owner)
+        columns = (owner, journeys.download_s, journeys.training_s, journeys.upload_s, journeys.lost)
+        candidates = [Candidate(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+        now_s, link_s = memory.get("now_s", 0.0), memory.get("link_s", 0.0)
+        step = run_step(self.rule(ctx), ctx.round, now_s, link_s, read_flights(memory), candidates)
+        begun = np.array([client.begun for client in step.arrived], np.int64)
+        versions = {**memory.get("versions", {}), str(ctx.round): model.flat}
+        arrivals = Arrivals(
+            ctx.plan(np.array([client.owner for client in step.arrived], np.int64)),
+            begun,
+            {int(number): Weights(flat.to(model.flat), model.layout) for number, flat in versions.items()},
+            step.now_s - now_s,
+            len(step.began),
+        )
+        remembered = self._remember(step, begun, versions, ctx)
+        if self.mixing is not None and len(begun):
+            given = torch.stack([arrivals.versions[number].flat for number in begun.tolist()])
+            remembered["offset"] = given - model.flat
+        return arrivals, remembered
+
+    def _remember(self, step: Step, begun: np.ndarray, versions: dict[str, torch.Tensor], ctx: Context) -> Memory:
+        """The memory after a step whose uploads began in the steps `begun [C]`."""
+        age = ctx.round - begun
+        held = {str(client.begun) for client in step.flight}
+        arrived = {name: column.clone() for name, column in flight_columns(step.arrived).items()}
+        return {
+            "now_s": step.now_s,
+            "link_s": step.link_s,
+            "flight": flight_columns(step.flight),
+            "versions": {number: flat for number, flat in versions.items() if number in held},
+            "arrived": {**arrived, "factor": torch.from_numpy(self.factors(age))},
+            "columns": {
+                "staleness": float(age.mean()) if len(age) else None,
+                "most_stale": int(age.max()) if len(age) else None,
+                "in_flight": len(step.flight),
+                "versions": len(held),
+                "lost": step.lost,
+                "too_stale": step.stale,
+            },
+        }
+
+    def discount(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
+        arrived = memory["arrived"]
+        order = torch.argsort(arrived["owner"])
+        owner = torch.from_numpy(uploads.owner)
+        positions = order[torch.searchsorted(arrived["owner"][order], owner)]
+        factor = arrived["factor"][positions].to(uploads.delta)[:, None]
+        if self.mixing is None:
+            return uploads.with_delta(uploads.delta * factor), memory
+        models = uploads.delta + memory["offset"].to(uploads.delta)[positions.to(uploads.delta.device)]
+        return uploads.with_delta(models * (self.mixing * factor)), memory
+
+
+def flight_columns(flights: list[Flight]) -> dict[str, torch.Tensor]:
+    """Clients on their way as a table of columns `[n]`."""
+    rows = list(zip(*flights, strict=True)) or [()] * len(Flight._fields)
+    return {
+        name: torch.tensor(column, dtype=KINDS.get(name, torch.float64))
+        for name, column in zip(Flight._fields, rows, strict=True)
+    }
+
+
+def read_flights(memory: Memory) -> list[Flight]:
+    """The clients on their way that a memory holds."""
+    if not memory:
+        return []
+    return [Flight(*row) for row in zip(*(memory["flight"][name].tolist() for name in Flight._fields), strict=True)]

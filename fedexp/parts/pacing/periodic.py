@@ -1,0 +1,19 @@
+"""A step of the server every so many simulated seconds, with what has arrived; what comes later counts in a later step.
+
+Free places are filled after each step. If nothing has arrived, the model stays as it is.
+"""
+
+from typing import Annotated
+
+from fedexp.parts import Context, Positive
+from fedexp.parts.pacing.overlapping import OverlappingPacing
+from fedexp.parts.pacing.timetable import StepRule
+
+
+class Periodic(OverlappingPacing):
+    """`clients` train at a time; a step every `period_s` simulated seconds."""
+
+    period_s: Annotated[float, Positive] = 60.0
+
+    def rule(self, ctx: Context) -> StepRule:
+        return StepRule(self.clients, None, self.period_s, False, ctx.fleet.shares_link, self.max_staleness)

@@ -1,0 +1,147 @@
+"""The timetable of one step of the server: who arrives, when, and who begins meanwhile.
+
+Times are simulated seconds since the beginning of the run. A place that becomes free is taken at once by the next
+candidate, which begins with the present model; one that becomes free in the very instant of the step is taken in the
+next step, with the model that this one makes. What happens at the same time happens in the order of the clients'
+numbers. A client is asked at most once in a step.
+"""
+
+import heapq
+import math
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+UPLOADING, ARRIVING = 0, 1  # what happens first at the same time
+
+
+class Candidate(NamedTuple):
+    """A client that may begin, and how long it would take; what is `lost` never arrives."""
+
+    owner: int
+    download_s: float
+    training_s: float
+    upload_s: float
+    lost: bool
+
+
+class Flight(NamedTuple):
+    """A client on its way: it began in the step `begun` at `started_s`, and can upload from `ready_s` on.
+
+    `arrives_s` is when its upload arrives, or is known not to; infinity while it waits for the link.
+    """
+
+    owner: int
+    begun: int
+    started_s: float
+    ready_s: float
+    upload_s: float
+    arrives_s: float
+    lost: bool
+
+
+@dataclass(frozen=True)
+class StepRule:
+    """When a step is over: once `quota` uploads have arrived (None: any number), or after `period_s` (None: no limit).
+
+    `places` is how many clients train at a time. `refills` says whether a free place is taken within the step,
+    `is_shared` whether uploads share a link and come one after another. Uploads of more than `max_staleness` steps ago
+    are thrown away when they arrive (None: none).
+    """
+
+    places: int
+    quota: int | None = None
+    period_s: float | None = None
+    refills: bool = True
+    is_shared: bool = False
+    max_staleness: int | None = None
+
+
+@dataclass
+class Step:
+    """What happened in a step: the clients that `arrived`, in this order, and those that are still in `flight`.
+
+    `now_s` is its end, `link_s` when the shared link is free again. `began` are the clients that began in it; `lost`
+    counts uploads that never came, `stale` those that were thrown away.
+    """
+
+    now_s: float
+    link_s: float
+    arrived: list[Flight] = field(default_factory=list)
+    flight: list[Flight] = field(default_factory=list)
+    began: list[int] = field(default_factory=list)
+    lost: int = 0
+    stale: int = 0
+
+
+def run_step(
+    rule: StepRule, number: int, now_s: float, link_s: float, flight: Iterable[Flight], candidates: Iterable[Candidate]
+) -> Step:
+    """Runs the step of this number from `now_s` on; the shared link is free from `link_s` on."""
+    timetable = Timetable(rule, number, Step(now_s, link_s), deque(candidates))
+    for client in flight:
+        timetable.add(client)
+    timetable.fill_places()
+    limit_s = math.inf if rule.period_s is None else now_s + rule.period_s
+    while timetable.is_open and timetable.events and timetable.next_s <= limit_s:
+        timetable.advance()
+        if rule.refills and timetable.is_open and timetable.step.now_s < min(timetable.next_s, limit_s):
+            timetable.fill_places()
+    return timetable.close(limit_s)
+
+
+@dataclass
+class Timetable:
+    """The events to come, `(time, what, client, flight)` in a heap, and what has happened in the step so far."""
+
+    rule: StepRule
+    number: int
+    step: Step
+    candidates: deque[Candidate]
+    events: list[Any] = field(default_factory=list)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the server still waits for uploads."""
+        return self.rule.quota is None or len(self.step.arrived) < self.rule.quota
+
+    @property
+    def next_s(self) -> float:
+        """When something happens next; infinity if nothing does."""
+        return self.events[0][0] if self.events else math.inf
+
+    def add(self, client: Flight) -> None:
+        """Enters what a client that is on its way does next."""
+        event = (client.arrives_s, ARRIVING) if client.arrives_s < math.inf else (client.ready_s, UPLOADING)
+        heapq.heappush(self.events, (*event, client.owner, client))
+
+    def fill_places(self) -> None:
+        """Lets candidates begin at the present time, as many as there are free places."""
+        for _ in range(min(self.rule.places - len(self.events), len(self.candidates))):
+            owner, download_s, training_s, upload_s, lost = self.candidates.popleft()
+            now_s = self.step.now_s
+            ready_s = now_s + download_s + training_s
+            arrives_s = math.inf if self.rule.is_shared and not lost else ready_s + upload_s
+            self.add(Flight(owner, self.number, now_s, ready_s, upload_s, arrives_s, lost))
+            self.step.began.append(owner)
+
+    def advance(self) -> None:
+        """Goes on to the next event."""
+        self.step.now_s, what, _, client = heapq.heappop(self.events)
+        if what == UPLOADING:
+            self.step.link_s = max(self.step.now_s, self.step.link_s) + client.upload_s
+            self.add(client._replace(arrives_s=self.step.link_s))
+        elif client.lost:
+            self.step.lost += 1
+        elif self.rule.max_staleness is not None and self.number - client.begun > self.rule.max_staleness:
+            self.step.stale += 1
+        else:
+            self.step.arrived.append(client)
+
+    def close(self, limit_s: float) -> Step:
+        """Ends the step: when the last upload has arrived that it waited for, or at its limit."""
+        if self.is_open and limit_s < math.inf:
+            self.step.now_s = limit_s
+        self.step.flight = [client for *_, client in sorted(self.events, key=lambda event: event[:3])]
+        return self.step

@@ -1,0 +1,210 @@
+"""Runs in which clients train on while the server steps: their limits, their factors, and what they remember."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from worlds import Tiny, rounds_with_rows, same, uploads_like, world_of
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import State
+from fedexp.parts.pacing.buffered import Buffered
+from fedexp.simulation.round import run_round
+from fedexp.simulation.setup.compatibility import refuse
+
+WORDS = ("scenario.participants=3", "local.epochs=2", "local.batch_size=7", "model.dropout=0.2", "rounds=20")
+UNIFORM = "aggregator.weighting=uniform"
+FLEET = ("fleet=simulated", "fleet.speed_low=5", "fleet.jitter_std=0.3", "fleet.link=own")
+
+
+def models_of(config: dict, rounds: int = 5) -> list[torch.Tensor]:
+    """The global models of the first rounds."""
+    return [state.models[0].flat for state in states_of(config, rounds)]
+
+
+def states_of(config: dict, rounds: int = 5) -> list[State]:
+    return [state for state, *_ in islice(rounds_with_rows(world_of(config)), rounds)]
+
+
+def equal(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    return all(torch.equal(*pair) for pair in zip(one, other, strict=True))
+
+
+TOGETHER = ("pacing=buffered", "pacing.buffer=3", "pacing.refill=step")
+RULES = {
+    "sgd": (),
+    "prox": ("local=prox", "local.mu=1"),
+    "momentum": ("local.momentum=0.5",),
+    "personal": ("local=personal_layer",),
+    "moon": ("local=moon",),
+    "noise": ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3"),
+    "fedplus": ("local=fedplus", "aggregator=fedplus_centre"),
+    "krum": ("aggregator=krum", "scenario.byzantine=0"),
+}
+
+
+@pytest.mark.parametrize("words", RULES.values(), ids=RULES)
+def test_a_buffer_of_all_that_train_equally_fast_is_a_synchronous_run(tiny: Tiny, words: tuple[str, ...]):
+    synchronous = models_of(tiny(*WORDS, *words))
+    assert equal(synchronous, models_of(tiny(*WORDS, *words, *TOGETHER)))
+    assert equal(synchronous, models_of(tiny(*WORDS, *words, *TOGETHER, "pacing.max_staleness=0")))
+
+
+def test_a_period_beyond_the_slowest_is_a_synchronous_run(tiny: Tiny):
+    words = (*FLEET, *WORDS, UNIFORM)
+    assert equal(models_of(tiny(*words)), models_of(tiny(*words, "pacing=periodic", "pacing.period_s=10000")))
+
+
+@pytest.mark.parametrize("optimizer", ["replace", "adam"])
+def test_one_client_at_a_time_is_a_run_of_one_participant(tiny: Tiny, optimizer: str):
+    words = (*WORDS[1:], "scenario.participants=1", f"server_optimizer={optimizer}")
+    assert equal(models_of(tiny(*words)), models_of(tiny(*words, "pacing=buffered", "pacing.buffer=1", *FLEET)))
+
+
+def test_mixing_in_the_whole_model_of_one_client_is_central_training(tiny: Tiny):
+    words = ("dataset.train_size=40", "scenario.clients=1", "scenario.participants=1", *WORDS[1:])
+    mixing = ("pacing=buffered", "pacing.buffer=1", "pacing.mixing=1.0")
+    for one, other in zip(models_of(tiny(*words)), models_of(tiny(*words, *mixing)), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+def test_an_exponent_of_zero_is_no_factor(tiny: Tiny):
+    words = (*FLEET, *WORDS, "pacing=buffered", "pacing.buffer=2")
+    polynomial, constant = (*words, "pacing.exponent=0.0"), (*words, "pacing.staleness=constant")
+    assert equal(models_of(tiny(*polynomial)), models_of(tiny(*constant)))
+    assert not equal(models_of(tiny(*words)), models_of(tiny(*constant)))
+
+
+def test_factors_by_hand():
+    age = np.array([0, 1, 3, 8])
+    assert Buffered(clients=9).factors(age) == pytest.approx([1, 0.5**0.5, 0.5, 1 / 3])
+    assert Buffered(clients=9, staleness="constant").factors(age).tolist() == [1, 1, 1, 1]
+    hinge = Buffered(clients=9, staleness="hinge", slope=2.0, knee=3.0)
+    assert hinge.factors(age) == pytest.approx([1, 1, 1, 1 / 11])
+
+
+def arrived(age: list[int]) -> dict:
+    """What is remembered of uploads of clients 0, 1, ... that are so many steps old, for `Buffered(clients=9)`."""
+    columns = {"owner": torch.arange(len(age)), "factor": torch.from_numpy(Buffered(clients=9).factors(np.array(age)))}
+    return {"arrived": columns, "offset": torch.tensor([[10.0], [20.0]])}
+
+
+def test_two_updates_of_length_one_make_the_papers_step():
+    uploads = uploads_like(torch.ones(2, 1))
+    rows, _ = Buffered(clients=9).discount(uploads, arrived([0, 3]), None)  # pyright: ignore[reportArgumentType]
+    assert rows.delta.mean().item() == 0.75  # eta / B times the sum, whatever the number of clients
+    backwards, _ = Buffered(clients=9).discount(uploads.where(np.array([1, 0])), arrived([0, 3]), None)  # pyright: ignore[reportArgumentType]
+    assert backwards.delta[:, 0].tolist() == [0.5, 1.0]  # by client, not by place
+
+
+def test_a_model_is_mixed_in_with_the_same_share_for_ever():
+    rule, uploads = Buffered(clients=9, mixing=0.5), uploads_like(torch.ones(2, 1))
+    memory = arrived([0, 3])
+    for _ in range(100):
+        rows, memory = rule.discount(uploads, memory, None)  # pyright: ignore[reportArgumentType]
+        assert rows.delta[:, 0].tolist() == [0.5 * 11, 0.25 * 21]  # alpha s(tau) (start + delta - w)
+
+
+def test_every_version_is_kept_once_and_as_long_as_somebody_holds_it(tiny: Tiny):
+    states = states_of(tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.clients=5", "pacing.buffer=2"), 12)
+    models = [world_of(tiny(*WORDS)).first.flat, *(state.models[0].flat for state in states)]
+    for state in states:
+        memory = state.memory["pacing"]
+        begun = set(memory["flight"]["begun"].tolist())
+        assert set(memory["versions"]) == {str(number) for number in begun}
+        assert all(torch.equal(memory["versions"][str(number)], models[number - 1]) for number in begun)
+        assert memory["columns"]["in_flight"] == len(memory["flight"]["owner"]) == 4
+
+
+def test_clients_train_on_the_model_that_they_were_sent(tiny: Tiny):
+    config = tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.clients=4", "pacing.buffer=2", "pacing.staleness=constant")
+    world = world_of(config)
+    stale = 0
+    state = world.initial_state()
+    for _ in range(8):
+        before, (state, _, sent) = state, run_round(world.exp, world, state)
+        memory = state.memory["pacing"]["arrived"]
+        for client, begun in zip(memory["owner"].tolist(), memory["begun"].tolist(), strict=True):
+            stale += begun < state.round
+            assert begun == state.round or client in before.memory["pacing"]["flight"]["owner"].tolist()
+        assert sent.owner.tolist() == memory["owner"].tolist()
+    assert stale
+
+
+def test_a_run_goes_on_from_any_step(tiny: Tiny):
+    world = world_of(tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.clients=4", "pacing.buffer=2"))
+    whole = states_of(tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.clients=4", "pacing.buffer=2"), 8)
+    for number in (1, 4, 7):
+        after, *_ = run_round(world.exp, world, whole[number - 1])
+        assert torch.equal(after.models[0].flat, whole[number].models[0].flat)
+        assert same(after.memory["pacing"], whole[number].memory["pacing"])
+        assert after.sim_s == whole[number].sim_s
+
+
+@pytest.mark.parametrize("codec", ["none", "float16"])
+def test_engines_agree(tiny: Tiny, codec: str):
+    words = (*FLEET, *WORDS, "pacing=buffered", "pacing.clients=5", "pacing.buffer=3", f"codec={codec}")
+    loop, stacked = (models_of(tiny(*words, f"engine={name}"))[-1] for name in ("loop", "stacked"))
+    torch.testing.assert_close(loop, stacked, rtol=1e-4, atol=1e-5)
+
+
+def test_bytes_go_down_when_a_client_begins_and_up_when_it_arrives(tiny: Tiny):
+    world = world_of(tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.clients=4", "pacing.buffer=2"))
+    rows = [row for _, row, _ in islice(rounds_with_rows(world), 6)]
+    size = world.layout.size * 4 / 1e6
+    down, up = (sum(row[name] for row in rows) / size for name in ("mb_down", "mb_up"))
+    assert up == pytest.approx(2 * 6)
+    assert down == pytest.approx(2 * 6 + rows[-1]["pacing.in_flight"])
+
+
+def test_a_client_that_is_lost_gives_its_place_away(tiny: Tiny):
+    rows = [
+        row
+        for _, row, _ in islice(
+            rounds_with_rows(world_of(tiny(*FLEET, *WORDS, "fleet.dropout=0.5", "pacing=buffered", "pacing.buffer=2"))),
+            12,
+        )
+    ]
+    assert sum(row["pacing.lost"] for row in rows) > 3
+    assert sum(row["participants"] for row in rows) > 12
+
+
+REFUSED = {
+    "selector=greedyfed": "selector=greedyfed averages the uploads of a cohort that began with one model",
+    "selector=fedcs": "selector=fedcs fills a round up to its deadline",
+    "local=scaffold": "local=scaffold sends what it makes of the server's second row of the same step",
+    "clustering=ifca": "clustering=ifca groups clients by the uploads of one round",
+    "aggregator=pfnm": "aggregator=pfnm changes the widths of its hidden layers",
+    "scenario.training=local": "scenario.training=local has every client train alone",
+    "evaluation.local_models=true": "evaluation.local_models adds uploads to the model of their round",
+    "pacing.clients=99": "pacing.clients must be at most the number of clients, 6, got 99",
+}
+
+
+@pytest.mark.parametrize("word", REFUSED)
+def test_what_does_not_go_with_it_is_refused(tiny: Tiny, word: str):
+    from fedexp.core import part as spec
+
+    with pytest.raises(ConfigError, match=REFUSED[word].replace("(", "\\(")):
+        refuse(spec.build(tiny("pacing=buffered", "fleet=simulated", word)))
+
+
+def test_a_buffer_that_cannot_be_filled_is_refused():
+    with pytest.raises(ConfigError, match=r"Buffered\.buffer must be at most clients=4 with refill=step, got 5"):
+        Buffered(clients=4, buffer=5, refill="step")
+
+
+@pytest.mark.parametrize("selector", ["random", "all", "afl", "power_of_choice", "oort"])
+def test_selectors_ask_nobody_who_is_busy(tiny: Tiny, selector: str):
+    words = (
+        f"selector={selector}",
+        *FLEET,
+        *WORDS[:2],
+        "rounds=20",
+        "pacing=buffered",
+        "pacing.clients=4",
+        "pacing.buffer=2",
+    )
+    for state in states_of(tiny(*words), 10):  # a client that is asked while it is busy ends the run
+        assert state.memory["pacing"]["columns"]["in_flight"] == 3

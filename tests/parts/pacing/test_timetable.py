@@ -1,0 +1,159 @@
+"""Timetables worked out with a pencil, and what holds for all of them."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedexp.parts.pacing.timetable import Candidate, Flight, Step, StepRule, run_step
+
+TRAINING = (1.0, 2.0, 2.0, 3.0, 5.0, 7.0)  # seconds of six clients
+
+
+def run(rule: StepRule, choices: list[list[int]], upload_s: float = 0.0) -> list[Step]:
+    """The steps of clients that are asked in these orders."""
+    now_s, link_s, flight, steps = 0.0, 0.0, [], []
+    for number, owner in enumerate(choices, start=1):
+        candidates = [Candidate(client, 0.0, TRAINING[client], upload_s, False) for client in owner]
+        step = run_step(rule, number, now_s, link_s, flight, candidates)
+        now_s, link_s, flight = step.now_s, step.link_s, step.flight
+        steps.append(step)
+    return steps
+
+
+def told(step: Step) -> tuple:
+    """Clients and the steps that they began in, as they arrived; who flies on, until when; who began; the end."""
+    arrived = [(client.owner, client.begun, client.arrives_s) for client in step.arrived]
+    return arrived, [(client.owner, client.arrives_s) for client in step.flight], step.began, step.now_s
+
+
+def test_places_are_filled_as_soon_as_they_are_free():
+    one, two, three = run(StepRule(4, 2), [[0, 1, 2, 3, 4], [0, 1], [2, 5]])
+    assert told(one) == ([(0, 1, 1.0), (1, 1, 2.0)], [(2, 2.0), (3, 3.0), (4, 6.0)], [0, 1, 2, 3, 4], 2.0)
+    assert told(two) == ([(2, 1, 2.0), (0, 2, 3.0)], [(3, 3.0), (1, 4.0), (4, 6.0)], [0, 1], 3.0)
+    assert told(three) == ([(3, 1, 3.0), (1, 2, 4.0)], [(2, 5.0), (4, 6.0), (5, 10.0)], [2, 5], 4.0)
+
+
+def test_places_are_filled_after_the_step():
+    one, two, three = run(StepRule(4, 2, refills=False), [[0, 1, 2, 3], [4, 5], [0, 1]])
+    assert told(one) == ([(0, 1, 1.0), (1, 1, 2.0)], [(2, 2.0), (3, 3.0)], [0, 1, 2, 3], 2.0)
+    assert told(two) == ([(2, 1, 2.0), (3, 1, 3.0)], [(4, 7.0), (5, 9.0)], [4, 5], 3.0)
+    assert told(three) == ([(0, 3, 4.0), (1, 3, 5.0)], [(4, 7.0), (5, 9.0)], [0, 1], 5.0)
+
+
+def test_uploads_wait_for_a_link_that_they_share():
+    one, two = run(StepRule(4, 2, is_shared=True), [[0, 1, 2, 3, 4], [0, 1]], upload_s=1.0)
+    assert told(one) == ([(0, 1, 2.0), (1, 1, 3.0)], [(2, 4.0), (3, 5.0), (4, math.inf)], [0, 1, 2, 3, 4], 3.0)
+    assert (one.link_s, two.link_s) == (5.0, 6.0)
+    assert told(two) == ([(2, 1, 4.0), (3, 1, 5.0)], [(1, math.inf), (0, 6.0), (4, math.inf)], [0, 1], 5.0)
+
+
+def test_uploads_side_by_side():
+    one, two = run(StepRule(4, 2), [[0, 1, 2, 3, 4], [0, 1]], upload_s=1.0)
+    assert told(one) == ([(0, 1, 2.0), (1, 1, 3.0)], [(2, 3.0), (3, 4.0), (4, 8.0)], [0, 1, 2, 3, 4], 3.0)
+    assert told(two) == ([(2, 1, 3.0), (3, 1, 4.0)], [(0, 5.0), (1, 6.0), (4, 8.0)], [0, 1], 4.0)
+
+
+def test_who_arrives_together_comes_in_the_order_of_the_numbers():
+    rule, candidates = StepRule(3, 3), [Candidate(client, 0.5, 1.0, 0.5, False) for client in (2, 0, 1)]
+    assert [client.owner for client in run_step(rule, 1, 0.0, 0.0, [], candidates).arrived] == [0, 1, 2]
+
+
+def test_a_place_that_becomes_free_in_the_instant_of_the_step_waits_for_its_model():
+    candidates = [Candidate(client, 0.0, 1.0, 0.0, False) for client in range(6)]
+    step = run_step(StepRule(4, 4), 1, 0.0, 0.0, [], candidates)
+    assert (step.began, step.flight, step.now_s) == ([0, 1, 2, 3], [], 1.0)
+
+
+def test_a_period_ends_the_step_and_counts_what_arrives_in_its_last_instant():
+    one, two = run(StepRule(4, None, 2.0, refills=False), [[0, 1, 4, 5], [2, 3]])
+    assert told(one) == ([(0, 1, 1.0), (1, 1, 2.0)], [(4, 5.0), (5, 7.0)], [0, 1, 4, 5], 2.0)
+    assert told(two) == ([(2, 2, 4.0)], [(3, 5.0), (4, 5.0), (5, 7.0)], [2, 3], 4.0)
+
+
+def test_what_is_lost_takes_its_time_and_frees_its_place():
+    candidates = [
+        Candidate(0, 0.0, 1.0, 1.0, True),
+        Candidate(1, 0.0, 5.0, 1.0, False),
+        Candidate(2, 0.0, 1.0, 1.0, False),
+    ]
+    step = run_step(StepRule(2, 1), 1, 0.0, 0.0, [], candidates)
+    assert told(step) == ([(2, 1, 4.0)], [(1, 6.0)], [0, 1, 2], 4.0)
+    assert step.lost == 1
+
+
+def test_what_is_too_old_is_thrown_away():
+    flight = [Flight(0, 1, 0.0, 5.0, 0.0, 5.0, False), Flight(1, 3, 4.0, 6.0, 0.0, 6.0, False)]
+    step = run_step(StepRule(2, 1, refills=False, max_staleness=2), 4, 4.0, 0.0, flight, [])
+    assert (told(step)[0], step.stale) == ([(1, 3, 6.0)], 1)
+
+
+def test_nobody_in_flight_takes_no_time():
+    assert told(run_step(StepRule(2, 2), 3, 8.0, 0.0, [], [])) == ([], [], [], 8.0)
+
+
+FLEETS = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 10**6),
+        "places": st.integers(1, 8),
+        "quota": st.integers(1, 8) | st.none(),
+        "refills": st.booleans(),
+        "is_shared": st.booleans(),
+        "loss": st.sampled_from([0.0, 0.3]),
+        "whole": st.booleans(),
+    }
+)
+
+
+@given(FLEETS)
+def test_laws_of_every_timetable(fleet: dict):
+    draw = np.random.default_rng(fleet["seed"])
+    period_s = 2.5 if fleet["quota"] is None else None
+    rule = StepRule(fleet["places"], fleet["quota"], period_s, fleet["refills"], fleet["is_shared"])
+    now_s, link_s, flight = 0.0, 0.0, []
+    began, ended, ages_at_arrival, in_flight = [], 0, 0, 0
+    for number in range(1, 25):
+        busy = {client.owner for client in flight}
+        free = [client for client in draw.permutation(12).tolist() if client not in busy]
+        seconds = draw.integers(0, 4, (len(free), 3)).astype(float) if fleet["whole"] else draw.random((len(free), 3))
+        lost = (draw.random(len(free)) < fleet["loss"]).tolist()
+        candidates = [Candidate(k, *row, gone) for k, row, gone in zip(free, seconds.tolist(), lost, strict=True)]
+        step = run_step(rule, number, now_s, link_s, flight, candidates)
+        owners = [client.owner for client in step.flight]
+        assert step.now_s >= now_s  # time never runs back
+        assert len(owners) == len(set(owners)) <= rule.places  # nobody is on the way twice
+        assert len(set(step.began)) == len(step.began)  # nobody is asked twice
+        assert all(now_s <= client.arrives_s <= step.now_s for client in step.arrived)
+        began += step.began
+        ended += len(step.arrived) + step.lost
+        ages_at_arrival += sum(number - client.begun for client in step.arrived)
+        now_s, link_s, flight = step.now_s, step.link_s, step.flight
+        in_flight += len(flight)
+        if not fleet["loss"]:
+            ages = sum(number + 1 - client.begun for client in flight)
+            assert ages_at_arrival + ages == in_flight
+        assert len(began) == ended + len(flight)  # who began has arrived, is lost, or is on the way
+
+
+@pytest.mark.parametrize("law", ["equal", "uniform", "exponential", "two_kinds"])
+def test_mean_staleness_is_the_number_in_flight_over_the_buffer(law: str):
+    draw = np.random.default_rng(0)
+    speed = {
+        "equal": np.ones(300),
+        "uniform": draw.random(300) + 0.5,
+        "exponential": draw.exponential(size=300),
+        "two_kinds": np.where(np.arange(300) % 2, 1.0, 10.0),
+    }[law]
+    now_s, flight, ages, in_flight = 0.0, [], [], []
+    for number in range(1, 600):
+        busy = {client.owner for client in flight}
+        free = [client for client in draw.permutation(300).tolist() if client not in busy]
+        candidates = [Candidate(client, 0.0, float(speed[client]), 0.0, False) for client in free]
+        step = run_step(StepRule(100, 10), number, now_s, 0.0, flight, candidates)
+        now_s, flight = step.now_s, step.flight
+        ages += [number - client.begun for client in step.arrived]
+        in_flight.append(len(flight))
+    assert np.mean(ages) == pytest.approx(np.mean(in_flight) / 10, abs=0.2)
+    assert 90 <= np.mean(in_flight) <= 99
