@@ -137,6 +137,7 @@ KEYS: Mapping[str, str] = {
     "seeds": "-m seed=0,1,2",
     "mlflow": "tracker=mlflow",
     "tensorboard": "tracker=tensorboard",
+    "wandb": "tracker=wandb",
 }
 
 
