@@ -17,6 +17,8 @@ def lines(exp: Experiment, clients: int) -> Iterator[str]:
     yield " ".join(_words(exp))
     participants = exp.selector.clients_per_round(clients)
     participation = f"{clients} clients" if participants is None else f"{participants} of {clients} clients a round"
+    if exp.pacing.overlaps:
+        participation = exp.pacing.describe(clients)
     yield (
         f"{_with_unit(exp.rounds, 'round')}, {participation}, {_local_work(exp)} of batches of {exp.local.batch_size} "
         f"at rate {exp.local.lr:g}"

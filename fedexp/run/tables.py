@@ -59,7 +59,7 @@ def metrics_columns(exp: Experiment) -> tuple[str, ...]:
 def first_columns(exp: Experiment) -> dict[str, tuple[str, ...]]:
     """The first columns of each table to which the run's rounds add lines, digests.csv apart."""
     clusters = {"clusters.csv": CLUSTERS} if exp.clustering.has_clusters else {}
-    return {"metrics.csv": metrics_columns(exp), "clients.csv": CLIENTS, **clusters}
+    return {"metrics.csv": metrics_columns(exp), "clients.csv": (*CLIENTS, *exp.pacing.client_columns), **clusters}
 
 
 class GrowingCsv:
@@ -143,10 +143,11 @@ def write_table(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[st
 
 def round_rows(exp: Experiment, world: World, state: State, row: Row, uploads: Uploads) -> dict[str, list[Row]]:
     """What each table gets for the round that led to `state`, whose line of metrics.csv is `row`."""
+    pacing_columns = exp.pacing.client_values(uploads.owner, state.memory.get("pacing", {}))
     privacy_columns = exp.privacy.client_columns(
         uploads.owner, state.memory.get("privacy", {}), context.make_context(world, state.round)
     )
-    rows = {"metrics.csv": [row], "clients.csv": client_rows(state.round, uploads, privacy_columns)}
+    rows = {"metrics.csv": [row], "clients.csv": client_rows(state.round, uploads, pacing_columns | privacy_columns)}
     if exp.clustering.has_clusters:
         events = state.memory["clustering"].get("events", ())
         rows["clusters.csv"] = [dict(zip(CLUSTERS, event, strict=True)) for event in events]
@@ -161,12 +162,12 @@ def with_name(world: World, line: Row) -> Row:
     return line | {"name": world.client_names[client] if client >= 0 else ""}
 
 
-def client_rows(number: int, uploads: Uploads, privacy_columns: dict[str, np.ndarray]) -> list[Row]:
-    """The line of every participant of a round; `privacy_columns` holds columns `[C]` of the privacy each has spent."""
+def client_rows(number: int, uploads: Uploads, more: dict[str, np.ndarray]) -> list[Row]:
+    """The line of every participant of a round; `more` holds columns `[C]` of when it came and what it has spent."""
     losses = (uploads.loss_before, uploads.loss_after) if uploads.exact is None else uploads.exact.T
-    columns = (uploads.owner, uploads.examples, *losses, *privacy_columns.values())
+    columns = (uploads.owner, uploads.examples, *losses, *more.values())
     return [
-        dict(zip((*CLIENTS, *privacy_columns), (number, *values), strict=True))
+        dict(zip((*CLIENTS, *more), (number, *values), strict=True))
         for values in zip(*(column.tolist() for column in columns), strict=True)
     ]
 

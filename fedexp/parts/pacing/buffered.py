@@ -32,5 +32,8 @@ class Buffered(OverlappingPacing):
         refills, is_shared = self.refill == "arrival", ctx.fleet.shares_link
         return StepRule(self.clients, self.buffer, None, refills, is_shared, self.max_staleness)
 
+    def describe(self, clients: int) -> str:
+        return f"{self.clients} of {clients} clients at a time, a step after {self.buffer} uploads"
+
     def wanted(self, in_flight: int) -> int:
         return max(0, self.clients - in_flight) + (self.buffer - 1 if self.refill == "arrival" else 0)

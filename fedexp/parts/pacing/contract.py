@@ -37,6 +37,19 @@ class Pacing(Part):
     def refuse(self, clients: int | None) -> None:
         """Raises ConfigError where there are too few clients (None: not known yet)."""
 
+    @property
+    def client_columns(self) -> tuple[str, ...]:
+        """The names of what it tells of each upload in clients.csv."""
+        return ()
+
+    def client_values(self, owner: np.ndarray, memory: Memory) -> dict[str, np.ndarray]:
+        """What it tells of the uploads of `owner [C]` in a step, by these names, `[C]` each."""
+        return {}
+
+    def describe(self, clients: int) -> str:
+        """How many of this many clients train at a time, and when the server steps, in words."""
+        return ""
+
     def places(self, memory: Memory, clients: int) -> tuple[np.ndarray, int | None]:
         """The clients `[b]` that still train, ascending, and how many others may be asked (None: the selector says)."""
         return np.zeros(0, np.int64), None

@@ -23,6 +23,14 @@ from fedexp.parts.pacing.timetable import Candidate, Flight, Step, StepRule, run
 
 KINDS = {"owner": torch.int64, "begun": torch.int64, "lost": torch.int64}  # of a flight's columns; others are seconds
 
+CLIENT_COLUMNS = {  # of clients.csv, and of what is remembered of an upload
+    "begun": "begun",
+    "started_s": "started_s",
+    "arrived_s": "arrives_s",
+    "staleness": "age",
+    "factor": "factor",
+}
+
 
 class OverlappingPacing(Pacing):
     """`clients` train at a time."""
@@ -98,7 +106,7 @@ class OverlappingPacing(Pacing):
             "link_s": step.link_s,
             "flight": flight_columns(step.flight),
             "versions": {number: flat for number, flat in versions.items() if number in held},
-            "arrived": {**arrived, "factor": torch.from_numpy(self.factors(age))},
+            "arrived": {**arrived, "age": torch.from_numpy(age), "factor": torch.from_numpy(self.factors(age))},
             "columns": {
                 "staleness": float(age.mean()) if len(age) else None,
                 "most_stale": int(age.max()) if len(age) else None,
@@ -109,16 +117,28 @@ class OverlappingPacing(Pacing):
             },
         }
 
+    @property
+    def client_columns(self) -> tuple[str, ...]:
+        return tuple(CLIENT_COLUMNS)
+
+    def client_values(self, owner: np.ndarray, memory: Memory) -> dict[str, np.ndarray]:
+        arrived, positions = memory["arrived"], positions_of(owner, memory["arrived"]["owner"])
+        return {name: arrived[column][positions].numpy() for name, column in CLIENT_COLUMNS.items()}
+
     def discount(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         arrived = memory["arrived"]
-        order = torch.argsort(arrived["owner"])
-        owner = torch.from_numpy(uploads.owner)
-        positions = order[torch.searchsorted(arrived["owner"][order], owner)]
+        positions = positions_of(uploads.owner, arrived["owner"])
         factor = arrived["factor"][positions].to(uploads.delta)[:, None]
         if self.mixing is None:
             return uploads.with_delta(uploads.delta * factor), memory
         models = uploads.delta + memory["offset"].to(uploads.delta)[positions.to(uploads.delta.device)]
         return uploads.with_delta(models * (self.mixing * factor)), memory
+
+
+def positions_of(owner: np.ndarray, among: torch.Tensor) -> torch.Tensor:
+    """Where each of the clients `owner [n]` stands in `among [m]`, which holds each once."""
+    order = torch.argsort(among)
+    return order[torch.searchsorted(among[order], torch.from_numpy(owner))]
 
 
 def flight_columns(flights: list[Flight]) -> dict[str, torch.Tensor]:

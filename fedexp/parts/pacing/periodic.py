@@ -15,5 +15,8 @@ class Periodic(OverlappingPacing):
 
     period_s: Annotated[float, Positive] = 60.0
 
+    def describe(self, clients: int) -> str:
+        return f"{self.clients} of {clients} clients at a time, a step every {self.period_s:g} s"
+
     def rule(self, ctx: Context) -> StepRule:
         return StepRule(self.clients, None, self.period_s, False, ctx.fleet.shares_link, self.max_staleness)

@@ -50,8 +50,16 @@ class WandbRun(Receiver):
     def begin(self) -> SyncState:
         import wandb  # takes a second
 
-        settings = {"base_url": self.tracker.url, "console": "off", "silent": True, "init_timeout": 30}
-        quiet = {"disable_git": True, "save_code": False, "x_disable_stats": True, "x_disable_meta": True}
+        settings = wandb.Settings(
+            base_url=self.tracker.url,
+            console="off",
+            silent=True,
+            init_timeout=30,
+            disable_git=True,
+            save_code=False,
+            x_disable_stats=True,
+            x_disable_meta=True,
+        )
         self.run = wandb.init(
             project=self.tracker.project,
             entity=self.tracker.entity,
@@ -61,7 +69,7 @@ class WandbRun(Receiver):
             mode=self.tracker.mode,
             resume="allow",
             config={**self.order.parameters, "fedexp": self.order.tags},
-            settings=wandb.Settings(**settings, **quiet),
+            settings=settings,
         )
         place = self.run.url or self.run.dir
         return replace(self.state, run=self.state.token, place=place)
