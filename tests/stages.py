@@ -29,7 +29,7 @@ class Stage:
     seed: int = 0
     owners: list[int] = field(default_factory=list)
     busy: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-    wanted: int | None = None
+    capacity: int | None = None
 
     @property
     def clients(self) -> int:

@@ -118,8 +118,7 @@ def concatenate_rows(tables: Sequence[Any]) -> Any:
 def _concatenate(pieces: list[Any]) -> Any:
     if isinstance(pieces[0], tuple | list):
         return tuple(chain.from_iterable(pieces))
-    join = {torch.Tensor: torch.cat, np.ndarray: np.concatenate}.get(type(pieces[0]))
-    return join(pieces) if join else pieces[0]
+    return {torch.Tensor: torch.cat, np.ndarray: np.concatenate}.get(type(pieces[0]), lambda same: same[0])(pieces)
 
 
 @dataclass(frozen=True)
@@ -144,17 +143,15 @@ class Plan(ClientTable):
 class Jobs(Plan):
     """What the server sent out: one job of training for each row of a plan.
 
-    `model [C]` (which of the M models it is given), `begun [C]` (the round in which it was sent: batches, masks, noise,
-    drawn epochs and the rate follow from it and from the client), `received [C, D]` (the rows sent). `seconds` is how
-    many simulated seconds it takes until all have arrived (None: the fleet says), `downloads` how many models are sent
-    out meanwhile (None: one a client).
+    `model [C]` (which of the M models it is given), `begun [C]` (the round in which it was sent, by which it draws),
+    `received [C, D]` (the rows sent), simulated `seconds` until all have arrived (None: the fleet says).
     """
 
     model: np.ndarray
     begun: np.ndarray
     received: torch.Tensor
     seconds: float | None = None
-    downloads: int | None = None
+    downloads: int | None = None  # models sent meanwhile; None: one a client
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ COPIES = {  # our option that a new part of a group is a copy of
     "codec": "float16",
     "federation": "iid",
     "local": "adam",
+    "pacing": "periodic",
     "pre_aggregation": "nearest_neighbours",
     "pretraining": "public",
     "schedule": "exponential",

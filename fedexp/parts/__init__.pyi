@@ -64,6 +64,8 @@ from fedexp.maths.rows import sorted_columns as sorted_columns
 from fedexp.maths.rows import squared_distances as squared_distances
 from fedexp.maths.rows import weighted_median as weighted_median
 from fedexp.maths.shapley.estimate import Shapley as Shapley
+from fedexp.parts.aggregator.cached_updates import load_updates as load_updates
+from fedexp.parts.aggregator.cached_updates import mean_update as mean_update
 from fedexp.parts.aggregator.contract import Aggregator as Aggregator
 from fedexp.parts.attack.contract import Attack as Attack
 from fedexp.parts.attack.forging import AttackerKnowledge as AttackerKnowledge
@@ -103,6 +105,8 @@ from fedexp.parts.model.contract import Model as Model
 from fedexp.parts.network_errors import readable_network as readable_network
 from fedexp.parts.pacing.contract import Arrivals as Arrivals
 from fedexp.parts.pacing.contract import Pacing as Pacing
+from fedexp.parts.pacing.overlapping import OverlappingPacing as OverlappingPacing
+from fedexp.parts.pacing.timetable import StepRule as StepRule
 from fedexp.parts.pre_aggregation.contract import PreAggregation as PreAggregation
 from fedexp.parts.pretraining.contract import Pretraining as Pretraining
 from fedexp.parts.privacy.contract import Ledger as Ledger

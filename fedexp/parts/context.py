@@ -46,16 +46,6 @@ class Context(Protocol):
         """Number of examples of every client, int64 [N]."""
         ...
 
-    @property
-    def busy(self) -> np.ndarray:
-        """The clients `[b]` that still train on what they were sent before, ascending; they cannot be asked."""
-        ...
-
-    @property
-    def wanted(self) -> int | None:
-        """How many clients there are places for; None where all train anew in each round, as many as are chosen."""
-        ...
-
     def rng(self, *name: str | int) -> np.random.Generator:
         """The random stream of (seed, round, name)."""
         ...

@@ -55,6 +55,16 @@ class FleetView(Protocol):
         ...
 
     @property
+    def busy(self) -> np.ndarray:
+        """The clients `[b]` that still train on what they were sent before, ascending; they cannot be asked."""
+        ...
+
+    @property
+    def capacity(self) -> int | None:
+        """How many clients may begin in this round; None where all begin together, as many as are chosen."""
+        ...
+
+    @property
     def shares_link(self) -> bool:
         """Whether uploads come one after another."""
         ...

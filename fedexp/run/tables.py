@@ -162,12 +162,12 @@ def with_name(world: World, line: Row) -> Row:
     return line | {"name": world.client_names[client] if client >= 0 else ""}
 
 
-def client_rows(number: int, uploads: Uploads, more: dict[str, np.ndarray]) -> list[Row]:
-    """The line of every participant of a round; `more` holds columns `[C]` of when it came and what it has spent."""
+def client_rows(number: int, uploads: Uploads, extra: dict[str, np.ndarray]) -> list[Row]:
+    """The line of every participant of a round; `extra` holds columns `[C]` of when it came and what it has spent."""
     losses = (uploads.loss_before, uploads.loss_after) if uploads.exact is None else uploads.exact.T
-    columns = (uploads.owner, uploads.examples, *losses, *more.values())
+    columns = (uploads.owner, uploads.examples, *losses, *extra.values())
     return [
-        dict(zip((*CLIENTS, *more), (number, *values), strict=True))
+        dict(zip((*CLIENTS, *extra), (number, *values), strict=True))
         for values in zip(*(column.tolist() for column in columns), strict=True)
     ]
 

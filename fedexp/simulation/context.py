@@ -10,11 +10,11 @@ from fedexp.simulation.context_views import (
     AuditQueries,
     ClientQueries,
     ExtraMessages,
-    FleetQueries,
     PublicQueries,
     TrafficQueries,
     ValidationQueries,
 )
+from fedexp.simulation.fleet_queries import FleetQueries
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 
@@ -30,8 +30,8 @@ def make_context(world: World, number: int, models: tuple[Weights, ...] | None =
 
 def begin_round(exp: Experiment, world: World, state: State) -> "RoundContext":
     """The context of the round that follows on a state, of which some clients may still be busy."""
-    busy, wanted = exp.pacing.places(state.memory.get("pacing", {}), world.partition.clients)
-    return replace(make_context(world, state.round + 1, state.models), busy=busy, wanted=wanted)
+    availability = exp.pacing.availability(state.memory.get("pacing", {}), world.partition.clients)
+    return replace(make_context(world, state.round + 1, state.models), availability=availability)
 
 
 def extra_messages(ctx: "RoundContext") -> ExtraMessages:
@@ -50,8 +50,7 @@ class RoundContext:
     validation: ValidationQueries
     public: PublicQueries
     audit: AuditQueries
-    busy: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-    wanted: int | None = None
+    availability: tuple[np.ndarray, int | None] = (np.zeros(0, np.int64), None)  # who is busy, how many may begin
     _extra_messages: ExtraMessages = field(default_factory=ExtraMessages)
 
     @property
@@ -91,4 +90,4 @@ class RoundContext:
 
     @property
     def fleet(self) -> FleetQueries:
-        return FleetQueries(self._world, self, self._extra_messages)
+        return FleetQueries(self._world, self, self._extra_messages, *self.availability)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from fedexp.config import roles
+from fedexp.core.replace_unchecked import replace_unchecked
 from fedexp.core.values import Jobs, Memory, State, Uploads, Weights
 from fedexp.parts.context import Context
 from fedexp.process.device_clock import Stopwatch
@@ -68,6 +69,8 @@ def fold(  # noqa: PLR0913
     """
     voters, dropped = keep_votes(uploads)
     report_dropped(ctx, dropped, len(uploads.owner))
+    lr = server_rate(exp, ctx.round, mem.get("pacing", {}))
+    exp = replace_unchecked(exp, server_optimizer=exp.server_optimizer.at(lr))
     local_memory = check_call(exp, "local", exp.local.receive, voters, mem.get("local", {}), ctx)
     following, after = (
         list(models),
@@ -106,12 +109,18 @@ def update_model(
     proposal, aggregator_memory = checks.call(
         exp, "aggregator", exp.aggregator.combine, weights, mixed, model_memories["aggregator"], ctx
     )
-    lr = exp.server_schedule.rate(exp.server_optimizer, ctx.round)
-    step = exp.server_optimizer.at(lr).step
     updated, optimizer_memory = checks.call(
-        exp, "server_optimizer", step, weights, proposal, model_memories["server_optimizer"]
+        exp, "server_optimizer", exp.server_optimizer.step, weights, proposal, model_memories["server_optimizer"]
     )
     return updated, memories | {"aggregator": aggregator_memory, "server_optimizer": optimizer_memory}
+
+
+def server_rate(exp: Experiment, number: int, pacing_memory: Memory) -> float | None:
+    """The server's rate in a round; None where it is the optimizer's own in all rounds."""
+    scheduled = exp.server_schedule.rate(exp.server_optimizer, number)
+    if not exp.pacing.slows_server:
+        return scheduled
+    return exp.pacing.server_rate(vars(exp.server_optimizer)["lr"] if scheduled is None else scheduled, pacing_memory)
 
 
 def merge_memories(memories: dict[str, Memory]) -> Memory:
@@ -143,7 +152,7 @@ def metrics_row(
     }
     rates = {
         "lr": exp.schedule.rate(exp.local, ctx.round),
-        "server_lr": exp.server_schedule.rate(exp.server_optimizer, ctx.round),
+        "server_lr": server_rate(exp, ctx.round, state.memory.get("pacing", {})),
     }
     return {
         "round": state.round,
@@ -151,7 +160,7 @@ def metrics_row(
         "participants": count_clients(sent.owner),
         "examples": int(sent.examples.sum()),
         "sim_s": state.sim_s if exp.has_clock else None,
-        **megabytes(exp, ctx, jobs, uploads.owner),
+        **megabytes(exp, ctx, jobs, uploads.owner, jobs.downloads),
         **{name: rate for name, rate in rates.items() if rate is not None},
         **reported,
     }

@@ -22,17 +22,17 @@ def start(
     models, plan, model, mem["clustering"] = check_call(
         exp, "clustering", exp.clustering.assign, state.models, plan, mem.get("clustering", {}), ctx
     )
-    due, mem["pacing"] = check_call(exp, "pacing", exp.pacing.due, plan, models[0], mem.get("pacing", {}), ctx)
-    model = np.zeros(len(due.begun), np.int64) if exp.pacing.overlaps else model
-    received = dispatch_versions(exp, world, models, due, model, mem)
-    plan_columns = due.plan.owner, due.plan.shards, due.plan.importance, due.plan.deadline_s
+    arrivals, mem["pacing"] = check_call(exp, "pacing", exp.pacing.due, plan, models[0], mem.get("pacing", {}), ctx)
+    model = np.zeros(len(arrivals.begun), np.int64) if exp.pacing.overlaps else model
+    received = dispatch_versions(exp, world, models, arrivals, model, mem)
+    plan_columns = arrivals.plan.owner, arrivals.plan.shards, arrivals.plan.importance, arrivals.plan.deadline_s
     jobs = Jobs(
         *plan_columns,
         model=model,
-        begun=due.begun,
+        begun=arrivals.begun,
         received=received,
-        seconds=due.seconds,
-        downloads=due.downloads,
+        seconds=arrivals.seconds,
+        downloads=arrivals.downloads,
     )
     return jobs, models, mem
 
@@ -41,16 +41,16 @@ def dispatch_versions(
     exp: Experiment,
     world: World,
     models: tuple[Weights, ...],
-    due: Arrivals,
+    arrivals: Arrivals,
     model: np.ndarray,
     mem: dict[str, Memory],
 ) -> torch.Tensor:
     """The rows `[C, D]` that those who arrive started from: of the models of the steps in which each began."""
-    owner, pieces, order = due.plan.owner, [], []
-    for begun in np.unique(due.begun).tolist():
-        positions = np.flatnonzero(due.begun == begun)
-        given = (due.versions[begun],) if begun in due.versions else models
-        pieces.append(dispatch(exp, world, given, model[positions], owner[positions], mem))
+    owner, pieces, order = arrivals.plan.owner, [], []
+    for begun in np.unique(arrivals.begun).tolist():
+        positions = np.flatnonzero(arrivals.begun == begun)
+        sent_models = (arrivals.versions[begun],) if begun in arrivals.versions else models
+        pieces.append(dispatch(exp, world, sent_models, model[positions], owner[positions], mem))
         order.append(positions)
     if len(pieces) == 1:
         return pieces[0]

@@ -22,9 +22,12 @@ class Fleet(Part):
         raise NotImplementedError
 
     def journeys(self, owner: np.ndarray, ctx: Context) -> Journeys:
-        """How long the clients `owner [n]` would take if they began in this round; here a second of training each."""
+        """How long the clients `owner [n]` would take if they began in this round; without machines, a second each."""
         zeros = np.zeros(len(owner))
-        return Journeys(zeros, np.ones(len(owner)), zeros, zeros > 0)
+        if not self.simulates:
+            return Journeys(zeros, zeros + 1, zeros, zeros > 0)
+        resources = self.resources(owner, ctx)
+        return Journeys(resources.download_s, resources.update_s, resources.upload_s, zeros > 0)
 
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
         """The uploads that arrive, and the simulated seconds of the round."""

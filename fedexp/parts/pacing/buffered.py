@@ -10,9 +10,7 @@ places stay free until the next step.
 
 from typing import Annotated, Literal
 
-from fedexp.parts import ConfigError, Context, Range
-from fedexp.parts.pacing.overlapping import OverlappingPacing
-from fedexp.parts.pacing.timetable import StepRule
+from fedexp.parts import ConfigError, Context, OverlappingPacing, Range, StepRule
 
 
 class Buffered(OverlappingPacing):
@@ -35,5 +33,5 @@ class Buffered(OverlappingPacing):
     def describe(self, clients: int) -> str:
         return f"{self.clients} of {clients} clients at a time, a step after {self.buffer} uploads"
 
-    def wanted(self, in_flight: int) -> int:
+    def capacity(self, in_flight: int) -> int:
         return max(0, self.clients - in_flight) + (self.buffer - 1 if self.refill == "arrival" else 0)

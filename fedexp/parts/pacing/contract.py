@@ -32,6 +32,7 @@ class Arrivals:
 class Pacing(Part):
     """The base: the server waits for all that it has asked in a step."""
 
+    slows_server = False  # whether it lowers the server's rate in some steps
     overlaps = False  # whether clients may train on while the server steps
 
     def refuse(self, clients: int | None) -> None:
@@ -50,13 +51,17 @@ class Pacing(Part):
         """How many of this many clients train at a time, and when the server steps, in words."""
         return ""
 
-    def places(self, memory: Memory, clients: int) -> tuple[np.ndarray, int | None]:
-        """The clients `[b]` that still train, ascending, and how many others may be asked (None: the selector says)."""
+    def availability(self, memory: Memory, clients: int) -> tuple[np.ndarray, int | None]:
+        """The clients `[b]` that still train, ascending, and how many others may begin (None: the selector says)."""
         return np.zeros(0, np.int64), None
 
     def due(self, plan: Plan, model: Weights, memory: Memory, ctx: Context) -> tuple[Arrivals, Memory]:
         """Who arrives in this step, if the clients of `plan` are asked, in this order, to begin with `model`."""
         return Arrivals(plan, np.full(len(plan.owner), ctx.round)), memory
+
+    def server_rate(self, lr: float, memory: Memory) -> float:
+        """The server's rate in this step, of which `lr` is the scheduled one."""
+        return lr
 
     def discount(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         """The uploads that arrived, changed as their staleness asks for."""

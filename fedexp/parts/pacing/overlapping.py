@@ -8,6 +8,9 @@ factor multiplies the row, so a mean divides by the number of uploads and not by
 With `mixing=alpha` the client's whole model is mixed into the present one, w <- (1 - a) w + a x with a = alpha times
 the factor, so the row that counts is a (x - w). Without it the row is the update of the model that the client was sent.
 
+With `slow_after` the server's rate is at most 1 / (age of the oldest upload of a step) where that is more than so many
+steps, as in FADAS (Wang et al. 2024, arXiv 2407.18365, section 4).
+
 What is remembered is the whole schedule: everybody in flight, and each version of the model that somebody still holds,
 once. Legend: C uploads of a step, D entries of a model.
 """
@@ -19,7 +22,7 @@ import numpy as np
 import torch
 
 from fedexp.parts import Arrivals, ConfigError, Context, Memory, Pacing, Plan, Positive, Range, Uploads, Weights
-from fedexp.parts.pacing.timetable import Candidate, Flight, Step, StepRule, run_step
+from fedexp.parts.pacing.timetable import Candidate, Flight, ServerStep, StepRule, run_step
 
 KINDS = {"owner": torch.int64, "begun": torch.int64, "lost": torch.int64}  # of a flight's columns; others are seconds
 
@@ -45,13 +48,18 @@ class OverlappingPacing(Pacing):
     knee: Annotated[float, Range(0)] = 4.0
     max_staleness: Annotated[int, Range(0)] | None = None
     mixing: Annotated[float, Range(0, 1, low_open=True)] | None = None
+    slow_after: Annotated[int, Range(0)] | None = None
+
+    @property
+    def slows_server(self) -> bool:
+        return self.slow_after is not None
 
     @abstractmethod
     def rule(self, ctx: Context) -> StepRule:
         """When a step is over."""
         raise NotImplementedError
 
-    def wanted(self, in_flight: int) -> int:
+    def capacity(self, in_flight: int) -> int:
         """How many clients may begin in a step that so many are in flight before."""
         return max(0, self.clients - in_flight)
 
@@ -70,9 +78,9 @@ class OverlappingPacing(Pacing):
             return (1.0 + age) ** -self.exponent
         return 1.0 / (self.slope * np.maximum(age - self.knee, 0.0) + 1.0)
 
-    def places(self, memory: Memory, clients: int) -> tuple[np.ndarray, int | None]:
+    def availability(self, memory: Memory, clients: int) -> tuple[np.ndarray, int | None]:
         busy = np.sort(memory["flight"]["owner"].numpy()) if memory else np.zeros(0, np.int64)
-        return busy, self.wanted(len(busy))
+        return busy, self.capacity(len(busy))
 
     def due(self, plan: Plan, model: Weights, memory: Memory, ctx: Context) -> tuple[Arrivals, Memory]:
         owner = ctx.rng("pacing").permutation(plan.owner)  # which stands for nothing, but decides who gets a late place
@@ -92,30 +100,34 @@ class OverlappingPacing(Pacing):
         )
         remembered = self._remember(step, begun, versions, ctx)
         if self.mixing is not None and len(begun):
-            given = torch.stack([arrivals.versions[number].flat for number in begun.tolist()])
-            remembered["offset"] = given - model.flat
+            received = torch.stack([arrivals.versions[number].flat for number in begun.tolist()])
+            remembered["offset"] = received - model.flat
         return arrivals, remembered
 
-    def _remember(self, step: Step, begun: np.ndarray, versions: dict[str, torch.Tensor], ctx: Context) -> Memory:
+    def _remember(self, step: ServerStep, begun: np.ndarray, versions: dict[str, torch.Tensor], ctx: Context) -> Memory:
         """The memory after a step whose uploads began in the steps `begun [C]`."""
         age = ctx.round - begun
-        held = {str(client.begun) for client in step.flight}
+        in_use = {str(client.begun) for client in step.flight}
         arrived = {name: column.clone() for name, column in flight_columns(step.arrived).items()}
         return {
             "now_s": step.now_s,
             "link_s": step.link_s,
             "flight": flight_columns(step.flight),
-            "versions": {number: flat for number, flat in versions.items() if number in held},
+            "versions": {number: flat for number, flat in versions.items() if number in in_use},
             "arrived": {**arrived, "age": torch.from_numpy(age), "factor": torch.from_numpy(self.factors(age))},
             "columns": {
                 "staleness": float(age.mean()) if len(age) else None,
                 "most_stale": int(age.max()) if len(age) else None,
                 "in_flight": len(step.flight),
-                "versions": len(held),
+                "versions": len(in_use),
                 "lost": step.lost,
                 "too_stale": step.stale,
             },
         }
+
+    def server_rate(self, lr: float, memory: Memory) -> float:
+        oldest = memory["columns"]["most_stale"]
+        return lr if self.slow_after is None or oldest is None or oldest <= self.slow_after else min(lr, 1 / oldest)
 
     @property
     def client_columns(self) -> tuple[str, ...]:

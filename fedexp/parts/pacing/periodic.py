@@ -5,9 +5,7 @@ Free places are filled after each step. If nothing has arrived, the model stays 
 
 from typing import Annotated
 
-from fedexp.parts import Context, Positive
-from fedexp.parts.pacing.overlapping import OverlappingPacing
-from fedexp.parts.pacing.timetable import StepRule
+from fedexp.parts import Context, OverlappingPacing, Positive, StepRule
 
 
 class Periodic(OverlappingPacing):

@@ -45,12 +45,12 @@ class Flight(NamedTuple):
 class StepRule:
     """When a step is over: once `quota` uploads have arrived (None: any number), or after `period_s` (None: no limit).
 
-    `places` is how many clients train at a time. `refills` says whether a free place is taken within the step,
+    `concurrency` is how many clients train at a time. `refills` says whether a free place is taken within the step,
     `is_shared` whether uploads share a link and come one after another. Uploads of more than `max_staleness` steps ago
     are thrown away when they arrive (None: none).
     """
 
-    places: int
+    concurrency: int
     quota: int | None = None
     period_s: float | None = None
     refills: bool = True
@@ -59,7 +59,7 @@ class StepRule:
 
 
 @dataclass
-class Step:
+class ServerStep:
     """What happened in a step: the clients that `arrived`, in this order, and those that are still in `flight`.
 
     `now_s` is its end, `link_s` when the shared link is free again. `began` are the clients that began in it; `lost`
@@ -77,17 +77,17 @@ class Step:
 
 def run_step(
     rule: StepRule, number: int, now_s: float, link_s: float, flight: Iterable[Flight], candidates: Iterable[Candidate]
-) -> Step:
+) -> ServerStep:
     """Runs the step of this number from `now_s` on; the shared link is free from `link_s` on."""
-    timetable = Timetable(rule, number, Step(now_s, link_s), deque(candidates))
+    timetable = Timetable(rule, number, ServerStep(now_s, link_s), deque(candidates))
     for client in flight:
         timetable.add(client)
-    timetable.fill_places()
+    timetable.begin_candidates()
     limit_s = math.inf if rule.period_s is None else now_s + rule.period_s
     while timetable.is_open and timetable.events and timetable.next_s <= limit_s:
         timetable.advance()
         if rule.refills and timetable.is_open and timetable.step.now_s < min(timetable.next_s, limit_s):
-            timetable.fill_places()
+            timetable.begin_candidates()
     return timetable.close(limit_s)
 
 
@@ -97,7 +97,7 @@ class Timetable:
 
     rule: StepRule
     number: int
-    step: Step
+    step: ServerStep
     candidates: deque[Candidate]
     events: list[Any] = field(default_factory=list)
 
@@ -116,9 +116,9 @@ class Timetable:
         event = (client.arrives_s, ARRIVING) if client.arrives_s < math.inf else (client.ready_s, UPLOADING)
         heapq.heappush(self.events, (*event, client.owner, client))
 
-    def fill_places(self) -> None:
+    def begin_candidates(self) -> None:
         """Lets candidates begin at the present time, as many as there are free places."""
-        for _ in range(min(self.rule.places - len(self.events), len(self.candidates))):
+        for _ in range(min(self.rule.concurrency - len(self.events), len(self.candidates))):
             owner, download_s, training_s, upload_s, lost = self.candidates.popleft()
             now_s = self.step.now_s
             ready_s = now_s + download_s + training_s
@@ -128,8 +128,8 @@ class Timetable:
 
     def advance(self) -> None:
         """Goes on to the next event."""
-        self.step.now_s, what, _, client = heapq.heappop(self.events)
-        if what == UPLOADING:
+        self.step.now_s, kind, _, client = heapq.heappop(self.events)
+        if kind == UPLOADING:
             self.step.link_s = max(self.step.now_s, self.step.link_s) + client.upload_s
             self.add(client._replace(arrives_s=self.step.link_s))
         elif client.lost:
@@ -139,7 +139,7 @@ class Timetable:
         else:
             self.step.arrived.append(client)
 
-    def close(self, limit_s: float) -> Step:
+    def close(self, limit_s: float) -> ServerStep:
         """Ends the step: when the last upload has arrived that it waited for, or at its limit."""
         if self.is_open and limit_s < math.inf:
             self.step.now_s = limit_s

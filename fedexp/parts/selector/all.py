@@ -13,9 +13,9 @@ class All(Selector):
     foreseeable = True
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        if ctx.wanted is None:
+        if ctx.fleet.capacity is None:
             return ctx.plan(np.arange(ctx.clients)), memory
-        return ctx.plan(sample_clients(ctx.clients, ctx.wanted, ctx.rng("selector"), ctx.busy)), memory
+        return ctx.plan(sample_clients(ctx.clients, ctx.fleet.capacity, ctx.rng("selector"), ctx.fleet.busy)), memory
 
     def clients_per_round(self, clients: int) -> int:
         return clients

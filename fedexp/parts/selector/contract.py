@@ -33,7 +33,7 @@ class Selector(Part):
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         """The participants of this round, in the order of their uploads, and what each trains on.
 
-        None of them may be `ctx.busy`, and where `ctx.wanted` is a number, more than so many are not needed.
+        None of them may be `ctx.fleet.busy`. Where `ctx.fleet.capacity` is a number, no more than so many can begin.
         """
         raise NotImplementedError
 

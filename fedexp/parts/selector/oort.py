@@ -58,10 +58,10 @@ class Oort(Selector):
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         memory = memory or self._initial_memory(ctx)
-        wanted = self.count if ctx.wanted is None else ctx.wanted
-        rng, count = ctx.rng("selector"), min(wanted, ctx.clients - len(ctx.busy))
+        most = self.count if ctx.fleet.capacity is None else ctx.fleet.capacity
+        rng, count = ctx.rng("selector"), min(most, ctx.clients - len(ctx.fleet.busy))
         has_taken_part, free = memory["last"].numpy() > 0, np.ones(ctx.clients, dtype=bool)
-        free[ctx.busy] = False
+        free[ctx.fleet.busy] = False
         explored, unexplored = np.flatnonzero(has_taken_part & free), np.flatnonzero(~has_taken_part & free)
         share = max(self.exploration * self.exploration_decay ** (ctx.round - 1), self.exploration_least)
         exploring = min(len(unexplored), max(int(share * count + 0.5), count - len(explored)))

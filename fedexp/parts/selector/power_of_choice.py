@@ -36,11 +36,11 @@ class PowerOfChoice(Selector):
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         count, most = self.count, self.candidates or 2 * self.count
-        if ctx.wanted is not None:  # the same share of the candidates
-            count, most = ctx.wanted, -(-ctx.wanted * most // self.count)
+        if ctx.fleet.capacity is not None:  # the same share of the candidates
+            count, most = ctx.fleet.capacity, -(-ctx.fleet.capacity * most // self.count)
         with np.errstate(divide="ignore"):
             log_size = np.log(ctx.sizes)
-        log_size[ctx.busy] = -np.inf
+        log_size[ctx.fleet.busy] = -np.inf
         candidates = weighted_draw(log_size, most, ctx.rng("selector"))
         if self.losses == "current":
             losses = np.nan_to_num(ctx.losses(candidates), nan=-np.inf, posinf=-np.inf)

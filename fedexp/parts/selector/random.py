@@ -16,10 +16,10 @@ def sample_clients(clients: int, count: int, rng: np.random.Generator, busy: np.
 
     None is `busy [b]`, ascending. O(count + b) work, but for all.
     """
-    taken = np.zeros(0, np.int64) if busy is None else busy
-    free = clients - len(taken)
+    occupied = np.zeros(0, np.int64) if busy is None else busy
+    free = clients - len(occupied)
     drawn = np.arange(free) if count >= free else np.sort(rng.choice(free, count, replace=False, shuffle=False))
-    return drawn + np.searchsorted(taken - np.arange(len(taken)), drawn, side="right")
+    return drawn + np.searchsorted(occupied - np.arange(len(occupied)), drawn, side="right")
 
 
 class Random(Selector):
@@ -49,5 +49,5 @@ class Random(Selector):
         return self.clients_per_round(clients) / clients
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        count = self.clients_per_round(ctx.clients) if ctx.wanted is None else ctx.wanted
-        return ctx.plan(sample_clients(ctx.clients, count, ctx.rng("selector"), ctx.busy)), memory
+        count = self.clients_per_round(ctx.clients) if ctx.fleet.capacity is None else ctx.fleet.capacity
+        return ctx.plan(sample_clients(ctx.clients, count, ctx.rng("selector"), ctx.fleet.busy)), memory

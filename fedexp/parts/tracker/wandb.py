@@ -71,8 +71,7 @@ class WandbRun(Receiver):
             config={**self.order.parameters, "fedexp": self.order.tags},
             settings=settings,
         )
-        place = self.run.url or self.run.dir
-        return replace(self.state, run=self.state.token, place=place)
+        return replace(self.state, run=self.state.token, place=self.run.url or self.run.dir)
 
     def _outputs(self) -> Path:
         """The folder that the files go to: `outputs` above the run, else the one that the run lies in.

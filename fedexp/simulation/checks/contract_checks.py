@@ -90,20 +90,22 @@ def check_choice(answer: Any, memory: Any, ctx: Any) -> str | None:
     """Checks a plan, of which no client may train on what it was sent before."""
     if fault := check_plan(answer, memory, ctx):
         return fault
-    busy = np.intersect1d(answer[0].owner, ctx.busy)
-    return f"clients that are not in ctx.busy, got client {busy[0]}" if len(busy) else None
+    busy = np.intersect1d(answer[0].owner, ctx.fleet.busy)
+    return f"clients that are not in ctx.fleet.busy, got client {busy[0]}" if len(busy) else None
 
 
 def check_arrivals(answer: Any, *args: Any) -> str | None:
     """Checks who arrives: a plan, and a step for each of its clients that has begun."""
     if fault := check_values(answer, Arrivals, dict):
         return fault
-    due, ctx = answer[0], args[-1]
-    if fault := check_plan((due.plan, {}), None, ctx):
+    arrivals, ctx = answer[0], args[-1]
+    if fault := check_plan((arrivals.plan, {}), None, ctx):
         return fault
-    if due.begun.shape != due.plan.owner.shape or due.begun.dtype.kind != "i":
-        return f"the step in which each of {len(due.plan.owner)} clients began, got {describe_value(due.begun)}"
-    unknown = due.begun[(due.begun != ctx.round) & ~np.isin(due.begun, list(due.versions))]
+    if arrivals.begun.shape != arrivals.plan.owner.shape or arrivals.begun.dtype.kind != "i":
+        return (
+            f"the step in which each of {len(arrivals.plan.owner)} clients began, got {describe_value(arrivals.begun)}"
+        )
+    unknown = arrivals.begun[(arrivals.begun != ctx.round) & ~np.isin(arrivals.begun, list(arrivals.versions))]
     return (
         f"a version of the model for each step that clients began in, got none for {unknown[0]}"
         if len(unknown)

@@ -60,6 +60,11 @@ def refuse_numbers(exp: Experiment, clients: int | None) -> None:
         raise ConfigError(
             f"privacy={option(exp.privacy)} draws its batches, so local.order=by_class does nothing; leave it out"
         )
+    if exp.pacing.slows_server and not exp.server_optimizer.has_rate:
+        raise ConfigError(
+            f"pacing.slow_after lowers the server's rate where uploads are old, but server_optimizer="
+            f"{option(exp.server_optimizer)} has none; use server_optimizer=momentum server_optimizer.beta=0"
+        )
     if exp.engine.precision == "bf16" and exp.privacy.example_clip is not None:
         raise ConfigError(
             f"engine.precision=bf16 would round the gradients of single examples, which privacy={option(exp.privacy)} "

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedexp.parts.pacing.timetable import Candidate, Flight, Step, StepRule, run_step
+from fedexp.parts.pacing.timetable import Candidate, Flight, ServerStep, StepRule, run_step
 
 TRAINING = (1.0, 2.0, 2.0, 3.0, 5.0, 7.0)  # seconds of six clients
 
 
-def run(rule: StepRule, choices: list[list[int]], upload_s: float = 0.0) -> list[Step]:
+def run(rule: StepRule, choices: list[list[int]], upload_s: float = 0.0) -> list[ServerStep]:
     """The steps of clients that are asked in these orders."""
     now_s, link_s, flight, steps = 0.0, 0.0, [], []
     for number, owner in enumerate(choices, start=1):
@@ -23,7 +23,7 @@ def run(rule: StepRule, choices: list[list[int]], upload_s: float = 0.0) -> list
     return steps
 
 
-def told(step: Step) -> tuple:
+def told(step: ServerStep) -> tuple:
     """Clients and the steps that they began in, as they arrived; who flies on, until when; who began; the end."""
     arrived = [(client.owner, client.begun, client.arrives_s) for client in step.arrived]
     return arrived, [(client.owner, client.arrives_s) for client in step.flight], step.began, step.now_s
@@ -123,7 +123,7 @@ def test_laws_of_every_timetable(fleet: dict):
         step = run_step(rule, number, now_s, link_s, flight, candidates)
         owners = [client.owner for client in step.flight]
         assert step.now_s >= now_s  # time never runs back
-        assert len(owners) == len(set(owners)) <= rule.places  # nobody is on the way twice
+        assert len(owners) == len(set(owners)) <= rule.concurrency  # nobody is on the way twice
         assert len(set(step.began)) == len(step.began)  # nobody is asked twice
         assert all(now_s <= client.arrives_s <= step.now_s for client in step.arrived)
         began += step.began

@@ -51,11 +51,6 @@ def test_a_buffer_of_all_that_train_equally_fast_is_a_synchronous_run(tiny: Tiny
     assert equal(synchronous, models_of(tiny(*WORDS, *words, *TOGETHER, "pacing.max_staleness=0")))
 
 
-def test_a_period_beyond_the_slowest_is_a_synchronous_run(tiny: Tiny):
-    words = (*FLEET, *WORDS, UNIFORM)
-    assert equal(models_of(tiny(*words)), models_of(tiny(*words, "pacing=periodic", "pacing.period_s=10000")))
-
-
 @pytest.mark.parametrize("optimizer", ["replace", "adam"])
 def test_one_client_at_a_time_is_a_run_of_one_participant(tiny: Tiny, optimizer: str):
     words = (*WORDS[1:], "scenario.participants=1", f"server_optimizer={optimizer}")
@@ -104,6 +99,29 @@ def test_a_model_is_mixed_in_with_the_same_share_for_ever():
     for _ in range(100):
         rows, memory = rule.discount(uploads, memory, None)  # pyright: ignore[reportArgumentType]
         assert rows.delta[:, 0].tolist() == [0.5 * 11, 0.25 * 21]  # alpha s(tau) (start + delta - w)
+
+
+def test_the_servers_rate_is_at_most_one_over_the_age_of_the_oldest():
+    rule = Buffered(clients=9, slow_after=2)
+    rates = [rule.server_rate(0.4, {"columns": {"most_stale": age}}) for age in (None, 0, 2, 3, 5)]
+    assert rates == [0.4, 0.4, 0.4, 1 / 3, 0.2]
+    assert Buffered(clients=9).server_rate(0.4, {"columns": {"most_stale": 5}}) == 0.4
+
+
+def test_a_slowed_step_is_a_step_at_that_rate(tiny: Tiny):
+    words = (*FLEET, *WORDS, "pacing=buffered", "pacing.clients=5", "pacing.buffer=1", "pacing.slow_after=1")
+    world = world_of(tiny(*words, "server_optimizer=momentum", "server_optimizer.beta=0.0"))
+    state, slowed = world.initial_state(), 0
+    for _ in range(10):
+        before, (state, row, sent) = state, run_round(world.exp, world, state)
+        oldest = row["pacing.most_stale"]
+        rate = 1.0 if oldest <= 1 else min(1.0, 1 / oldest)
+        slowed += rate < 1
+        assert row["server_lr"] == rate
+        factor = state.memory["pacing"]["arrived"]["factor"].item()
+        expected = before.models[0].flat + rate * sent.delta[0] * factor
+        torch.testing.assert_close(state.models[0].flat, expected, rtol=0, atol=1e-6)
+    assert slowed
 
 
 def test_every_version_is_kept_once_and_as_long_as_somebody_holds_it(tiny: Tiny):
@@ -178,6 +196,7 @@ REFUSED = {
     "aggregator=pfnm": "aggregator=pfnm changes the widths of its hidden layers",
     "scenario.training=local": "scenario.training=local has every client train alone",
     "evaluation.local_models=true": "evaluation.local_models adds uploads to the model of their round",
+    "pacing.slow_after=3": "pacing.slow_after lowers the server's rate where uploads are old",
     "pacing.clients=99": "pacing.clients must be at most the number of clients, 6, got 99",
 }
 

@@ -1,0 +1,58 @@
+"""What parts may ask of the clients' machines and links: `ctx.fleet`; `fedexp.parts.questions` says what each means."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedexp.core.client_resources import Journeys, Resources
+from fedexp.core.random_streams import client_draws
+from fedexp.parts.context import Context
+from fedexp.parts.local.contract import LocalRule
+from fedexp.simulation.context_views import ExtraMessages
+from fedexp.simulation.world import World
+
+
+@dataclass(frozen=True)
+class FleetQueries:
+    """The clients' machines, links and work."""
+
+    _world: World
+    _ctx: Context
+    _extra_messages: ExtraMessages
+    busy: np.ndarray
+    capacity: int | None
+
+    @property
+    def simulates(self) -> bool:
+        return self._world.exp.fleet.simulates
+
+    def resources(self, owner: np.ndarray) -> Resources:
+        return self._world.exp.fleet.resources(owner, self._ctx)
+
+    @property
+    def shares_link(self) -> bool:
+        return self._world.exp.fleet.shares_link
+
+    def journeys(self, owner: np.ndarray) -> Journeys:
+        return self._world.exp.fleet.journeys(owner, self._ctx)
+
+    def draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
+        return client_draws(self._world.exp.seed, self._ctx.round, *name, owner=owner, clients=self._ctx.clients)
+
+    def run_draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
+        return client_draws(self._world.exp.seed, *name, owner=owner, clients=self._ctx.clients)
+
+    @property
+    def workload(self) -> LocalRule:
+        return self._world.exp.local
+
+    def epochs(self, examples: np.ndarray, owner: np.ndarray | None = None) -> np.ndarray:
+        if owner is None or not isinstance(self.workload.epochs, tuple):
+            return self.workload.passes(examples)
+        return np.array(
+            [self.workload.with_drawn_epochs(client, self._ctx.rng).epochs for client in owner.tolist()], dtype=float
+        )
+
+    @property
+    def evaluators(self) -> tuple[np.ndarray, ...]:
+        return self._extra_messages.evaluators

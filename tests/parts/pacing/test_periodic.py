@@ -1,0 +1,30 @@
+"""Steps of the server every so many seconds."""
+
+from itertools import islice
+
+import torch
+from worlds import Tiny, rounds_with_rows, world_of
+
+WORDS = ("scenario.participants=3", "local.epochs=2", "rounds=20", "aggregator.weighting=uniform")
+FLEET = ("fleet=simulated", "fleet.speed_low=5", "fleet.jitter_std=0.3", "fleet.link=own")
+
+
+def test_a_period_beyond_the_slowest_is_a_synchronous_run(tiny: Tiny):
+    synchronous, periodic = (
+        [state.models[0].flat for state, *_ in islice(rounds_with_rows(world_of(tiny(*FLEET, *WORDS, *words))), 5)]
+        for words in ((), ("pacing=periodic", "pacing.period_s=10000"))
+    )
+    assert all(torch.equal(*pair) for pair in zip(synchronous, periodic, strict=True))
+
+
+def test_what_is_late_counts_in_a_later_step(tiny: Tiny):
+    config = tiny(*FLEET, *WORDS, "pacing=periodic", "pacing.period_s=0.5", "pacing.clients=4")
+    states, rows = [], []
+    for state, row, _ in islice(rounds_with_rows(world_of(config)), 12):
+        states.append(state)
+        rows.append(row)
+    assert [row["sim_s"] for row in rows] == [0.5 * number for number in range(1, 13)]
+    assert min(row["participants"] for row in rows) == 0  # a step that nothing came in
+    assert max(row["pacing.most_stale"] or 0 for row in rows) > 0
+    for before, after, row in zip(states, states[1:], rows[1:], strict=False):
+        assert torch.equal(before.models[0].flat, after.models[0].flat) == (row["participants"] == 0)
