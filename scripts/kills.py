@@ -3,8 +3,8 @@
     python scripts/kills.py                  # 300 kills
     python scripts/kills.py --kills 30 --seed 1 --options selector=oort
 
-The runs go through all selectors, aggregators, local rules, privacy and clusterings, alone and with a worker. A kill
-falls inside a write of a table, a state or the summary; after a completed round; anywhere; or on the worker alone, of
+The runs go through all selectors, aggregators, local rules, privacy, clusterings and pacings, alone and with a worker.
+A kill falls inside a write of a table, a state or the summary; after a completed round; anywhere; or on the worker alone, of
 which the first process must say so and end. Tables and summary (but timings) and models must then be equal, byte by
 byte. Ends with `300 of 300 end with the same results`, else with exit code 1 and which did not.
 """
@@ -39,7 +39,7 @@ from scripts.fuzz.options import needed  # noqa: E402
 from tests.kept import kept_bytes  # noqa: E402
 from tests.test_every_option import OPTIONS  # noqa: E402
 
-GROUPS = ("selector", "aggregator", "local", "privacy", "clustering")
+GROUPS = ("selector", "aggregator", "local", "privacy", "clustering", "pacing")
 CYCLE = ("write", "round", "any", "round", "worker")  # of 300 kills 60 fall on a worker alone
 ROUNDS = 6
 SAVED = {"checkpoint_s": 0, "keep_states": 2}

@@ -176,6 +176,33 @@ def test_bytes_go_down_when_a_client_begins_and_up_when_it_arrives(tiny: Tiny):
     assert down == pytest.approx(2 * 6 + rows[-1]["pacing.in_flight"])
 
 
+CENTRAL = ("privacy=client_central", "privacy.clip=0.01", "privacy.noise_multiplier=1", "privacy.delta=1e-3", UNIFORM)
+
+
+def test_noise_is_added_to_what_counts_and_not_discounted(tiny: Tiny):
+    """Else a fresh upload, whose factor is 1, would hide behind noise that the old ones' factors have made smaller."""
+    old = ("pacing=buffered", "pacing.buffer=2", "pacing.exponent=50.0", *FLEET, *WORDS, *CENTRAL)
+    world, stale_only = world_of(tiny(*old)), 0
+    before = world.initial_state()
+    for state, *_ in islice(rounds_with_rows(world), 10):
+        arrived = state.memory["pacing"]["arrived"]
+        if (
+            len(arrived["age"]) == 2 and arrived["age"].min() > 0
+        ):  # nothing is left of the updates, but all of the noise
+            stale_only += 1
+            moved = state.models[0].flat - before.models[0].flat
+            assert moved.std().item() == pytest.approx(0.01 / 2, rel=0.1)
+        before = state
+    assert stale_only
+
+
+def test_clients_privacy_is_counted_without_amplification(tiny: Tiny):
+    few = ("scenario.clients=6", "scenario.participants=2", *CENTRAL)
+    assert world_of(tiny(*few)).exp.privacy.rate == pytest.approx(1 / 3)  # pyright: ignore[reportAttributeAccessIssue]
+    overlapping = world_of(tiny(*few, "pacing=buffered", "pacing.buffer=1"))
+    assert overlapping.exp.privacy.rate == 1  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def test_a_client_that_is_lost_gives_its_place_away(tiny: Tiny):
     rows = [
         row
