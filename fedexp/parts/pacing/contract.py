@@ -15,7 +15,7 @@ from fedexp.parts.context import Context
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Who arrives in a step of the server: their `plan`, in the order of arrival.
+    """Who arrives in a step of the server: their `plan`, those that began together beside each other.
 
     `begun [C]` is the step in which each was sent its model, `versions` the models of those steps that are over, by
     step. `seconds` is how long the step took (None: the fleet says), `downloads` how many models were sent in it (None:

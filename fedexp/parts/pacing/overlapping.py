@@ -24,7 +24,7 @@ import torch
 from fedexp.parts import Arrivals, ConfigError, Context, Memory, Pacing, Plan, Positive, Range, Uploads, Weights
 from fedexp.parts.pacing.timetable import Candidate, Flight, ServerStep, StepRule, run_step
 
-KINDS = {"owner": torch.int64, "begun": torch.int64, "lost": torch.int64}  # of a flight's columns; others are seconds
+KINDS = {"owner": np.int64, "begun": np.int64, "lost": np.int64}  # of a flight's columns; others are seconds
 
 CLIENT_COLUMNS = {  # of clients.csv, and of what is remembered of an upload
     "begun": "begun",
@@ -86,9 +86,10 @@ class OverlappingPacing(Pacing):
         owner = ctx.rng("pacing").permutation(plan.owner)  # which stands for nothing, but decides who gets a late place
         journeys = ctx.fleet.journeys(owner)
         columns = (owner, journeys.download_s, journeys.training_s, journeys.upload_s, journeys.lost)
-        candidates = [Candidate(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+        candidates = map(Candidate._make, zip(*(column.tolist() for column in columns), strict=True))
         now_s, link_s = memory.get("now_s", 0.0), memory.get("link_s", 0.0)
         step = run_step(self.rule(ctx), ctx.round, now_s, link_s, read_flights(memory), candidates)
+        step.arrived.sort(key=lambda client: (client.begun, client.owner))  # those of one model beside each other
         begun = np.array([client.begun for client in step.arrived], np.int64)
         versions = {**memory.get("versions", {}), str(ctx.round): model.flat}
         arrivals = Arrivals(
@@ -108,7 +109,7 @@ class OverlappingPacing(Pacing):
         """The memory after a step whose uploads began in the steps `begun [C]`."""
         age = ctx.round - begun
         in_use = {str(client.begun) for client in step.flight}
-        arrived = {name: column.clone() for name, column in flight_columns(step.arrived).items()}
+        arrived = flight_columns(step.arrived)
         return {
             "now_s": step.now_s,
             "link_s": step.link_s,
@@ -157,7 +158,7 @@ def flight_columns(flights: list[Flight]) -> dict[str, torch.Tensor]:
     """Clients on their way as a table of columns `[n]`."""
     rows = list(zip(*flights, strict=True)) or [()] * len(Flight._fields)
     return {
-        name: torch.tensor(column, dtype=KINDS.get(name, torch.float64))
+        name: torch.from_numpy(np.array(column, dtype=KINDS.get(name, np.float64)))
         for name, column in zip(Flight._fields, rows, strict=True)
     }
 
@@ -166,4 +167,4 @@ def read_flights(memory: Memory) -> list[Flight]:
     """The clients on their way that a memory holds."""
     if not memory:
         return []
-    return [Flight(*row) for row in zip(*(memory["flight"][name].tolist() for name in Flight._fields), strict=True)]
+    return list(map(Flight._make, zip(*(memory["flight"][name].tolist() for name in Flight._fields), strict=True)))

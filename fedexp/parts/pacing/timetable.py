@@ -79,9 +79,8 @@ def run_step(
     rule: StepRule, number: int, now_s: float, link_s: float, flight: Iterable[Flight], candidates: Iterable[Candidate]
 ) -> ServerStep:
     """Runs the step of this number from `now_s` on; the shared link is free from `link_s` on."""
-    timetable = Timetable(rule, number, ServerStep(now_s, link_s), deque(candidates))
-    for client in flight:
-        timetable.add(client)
+    timetable = Timetable(rule, number, ServerStep(now_s, link_s), deque(candidates), [*map(next_event, flight)])
+    heapq.heapify(timetable.events)
     timetable.begin_candidates()
     limit_s = math.inf if rule.period_s is None else now_s + rule.period_s
     while timetable.is_open and timetable.events and timetable.next_s <= limit_s:
@@ -89,6 +88,13 @@ def run_step(
         if rule.refills and timetable.is_open and timetable.step.now_s < min(timetable.next_s, limit_s):
             timetable.begin_candidates()
     return timetable.close(limit_s)
+
+
+def next_event(client: Flight) -> tuple[float, int, int, Flight]:
+    """What a client that is on its way does next, with the time and its number in front."""
+    if client.arrives_s < math.inf:
+        return client.arrives_s, ARRIVING, client.owner, client
+    return client.ready_s, UPLOADING, client.owner, client
 
 
 @dataclass
@@ -99,7 +105,7 @@ class Timetable:
     number: int
     step: ServerStep
     candidates: deque[Candidate]
-    events: list[Any] = field(default_factory=list)
+    events: list[Any]
 
     @property
     def is_open(self) -> bool:
@@ -111,11 +117,6 @@ class Timetable:
         """When something happens next; infinity if nothing does."""
         return self.events[0][0] if self.events else math.inf
 
-    def add(self, client: Flight) -> None:
-        """Enters what a client that is on its way does next."""
-        event = (client.arrives_s, ARRIVING) if client.arrives_s < math.inf else (client.ready_s, UPLOADING)
-        heapq.heappush(self.events, (*event, client.owner, client))
-
     def begin_candidates(self) -> None:
         """Lets candidates begin at the present time, as many as there are free places."""
         for _ in range(min(self.rule.concurrency - len(self.events), len(self.candidates))):
@@ -123,7 +124,8 @@ class Timetable:
             now_s = self.step.now_s
             ready_s = now_s + download_s + training_s
             arrives_s = math.inf if self.rule.is_shared and not lost else ready_s + upload_s
-            self.add(Flight(owner, self.number, now_s, ready_s, upload_s, arrives_s, lost))
+            client = Flight(owner, self.number, now_s, ready_s, upload_s, arrives_s, lost)
+            heapq.heappush(self.events, next_event(client))
             self.step.began.append(owner)
 
     def advance(self) -> None:
@@ -131,7 +133,7 @@ class Timetable:
         self.step.now_s, kind, _, client = heapq.heappop(self.events)
         if kind == UPLOADING:
             self.step.link_s = max(self.step.now_s, self.step.link_s) + client.upload_s
-            self.add(client._replace(arrives_s=self.step.link_s))
+            heapq.heappush(self.events, next_event(client._replace(arrives_s=self.step.link_s)))
         elif client.lost:
             self.step.lost += 1
         elif self.rule.max_staleness is not None and self.number - client.begun > self.rule.max_staleness:
@@ -143,5 +145,5 @@ class Timetable:
         """Ends the step: when the last upload has arrived that it waited for, or at its limit."""
         if self.is_open and limit_s < math.inf:
             self.step.now_s = limit_s
-        self.step.flight = [client for *_, client in sorted(self.events, key=lambda event: event[:3])]
+        self.step.flight = [client for *_, client in self.events]
         return self.step

@@ -26,7 +26,8 @@ def run(rule: StepRule, choices: list[list[int]], upload_s: float = 0.0) -> list
 def told(step: ServerStep) -> tuple:
     """Clients and the steps that they began in, as they arrived; who flies on, until when; who began; the end."""
     arrived = [(client.owner, client.begun, client.arrives_s) for client in step.arrived]
-    return arrived, [(client.owner, client.arrives_s) for client in step.flight], step.began, step.now_s
+    flight = sorted(step.flight, key=lambda client: (min(client.ready_s, client.arrives_s), client.owner))
+    return arrived, [(client.owner, client.arrives_s) for client in flight], step.began, step.now_s
 
 
 def test_places_are_filled_as_soon_as_they_are_free():
@@ -47,7 +48,7 @@ def test_uploads_wait_for_a_link_that_they_share():
     one, two = run(StepRule(4, 2, is_shared=True), [[0, 1, 2, 3, 4], [0, 1]], upload_s=1.0)
     assert told(one) == ([(0, 1, 2.0), (1, 1, 3.0)], [(2, 4.0), (3, 5.0), (4, math.inf)], [0, 1, 2, 3, 4], 3.0)
     assert (one.link_s, two.link_s) == (5.0, 6.0)
-    assert told(two) == ([(2, 1, 4.0), (3, 1, 5.0)], [(1, math.inf), (0, 6.0), (4, math.inf)], [0, 1], 5.0)
+    assert told(two) == ([(2, 1, 4.0), (3, 1, 5.0)], [(0, 6.0), (1, math.inf), (4, math.inf)], [0, 1], 5.0)
 
 
 def test_uploads_side_by_side():

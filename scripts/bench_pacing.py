@@ -1,0 +1,75 @@
+"""What clients that train on while the server steps cost: a step against a synchronous round, and the timetable alone.
+
+    python scripts/bench_pacing.py
+
+A step of FedBuff with 100 clients in flight and 10 uploads, and a synchronous round of 10 participants, take turns in
+one run. The timetable is that of 1,000 clients in flight among 1,000,000, with 10 and with 1,000 uploads a step.
+"""
+
+import statistics
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from bench import world_of, write_rows
+
+STEPS, TURNS = 40, 5
+DATA = ("dataset=synthetic", "scenario.clients=500", "fleet=simulated", "fleet.link=own", f"rounds={STEPS + 1}")
+NETWORKS = {
+    "mlp": ("dataset.shape=[28,28]", "dataset.train_size=50000", "model=mlp"),
+    "simple_cnn": ("dataset.shape=[3,32,32]", "dataset.train_size=50000", "model=simple_cnn"),
+}
+PACINGS = {
+    "synchronous": ("scenario.participants=10",),
+    "buffered": ("pacing=buffered", "pacing.clients=100", "pacing.buffer=10"),
+}
+
+
+def seconds_a_step(words: tuple[str, ...]) -> float:
+    """Mean seconds of a step after the first one, without evaluation."""
+    from fedexp.simulation.rounds import run_rounds, with_workers
+
+    world = world_of([*words, "evaluation.every=1000", "dataset.test_size=100"])
+    with with_workers(world.exp, world, world.initial_state()) as world:
+        marks = [time.perf_counter() for _ in run_rounds(world.exp, world, world.initial_state())]
+    return (marks[-1] - marks[0]) / (len(marks) - 1)
+
+
+def timetable_ms(buffer: int) -> float:
+    """Median milliseconds in which a step's timetable is worked out, of 30 steps after the first ten."""
+    from fedexp.simulation import context
+    from fedexp.simulation.start import start
+
+    words = ["dataset=synthetic", "dataset.shape=[8]", "dataset.train_size=1000000", "scenario.clients=1000000"]
+    words += ["fleet=simulated", "pacing=buffered", "pacing.clients=1000", f"pacing.buffer={buffer}"]
+    world = world_of([*words, "engine.workers=1"])
+    exp, state, taken = world.exp, world.initial_state(), []
+    for _ in range(40):
+        ctx = context.begin_round(exp, world, state)
+        plan, _ = exp.selector.choose({}, ctx)
+        begun = time.perf_counter()
+        _, memory = exp.pacing.due(plan, world.first, state.memory.get("pacing", {}), ctx)
+        taken.append(1000 * (time.perf_counter() - begun))
+        _, _, mem = start(exp, world, state, ctx)
+        state = state.after(round=state.round + 1, memory=mem | {"pacing": memory})
+    return statistics.median(islice(taken, 10, None))
+
+
+def rows() -> list[dict[str, Any]]:
+    table = []
+    for network, data in NETWORKS.items():
+        seen: dict[str, list[float]] = {name: [] for name in PACINGS}
+        for _ in range(TURNS):
+            for name, words in PACINGS.items():
+                seen[name].append(seconds_a_step((*DATA, *data, *words)))
+        median = {name: statistics.median(values) for name, values in seen.items()}
+        ratio = round(median["buffered"] / median["synchronous"], 3)
+        table.append({"what": f"step, {network}", "value": ratio, "unit": "of a synchronous round"})
+    for buffer in (10, 1000):
+        table.append({"what": f"timetable, {buffer} uploads", "value": round(timetable_ms(buffer), 2), "unit": "ms"})
+    return table
+
+
+if __name__ == "__main__":
+    write_rows(Path("outputs/bench_pacing.csv"), rows())
