@@ -4,9 +4,9 @@
     python scripts/kills.py --kills 30 --seed 1 --options selector=oort
 
 The runs go through all selectors, aggregators, local rules, privacy, clusterings and pacings, alone and with a worker.
-A kill falls inside a write of a table, a state or the summary; after a completed round; anywhere; or on the worker alone, of
-which the first process must say so and end. Tables and summary (but timings) and models must then be equal, byte by
-byte. Ends with `300 of 300 end with the same results`, else with exit code 1 and which did not.
+A kill falls inside a write of a table, a state or the summary; after a completed round; anywhere; or on the worker
+alone, of which the first process must say so and end. Tables and summary (but timings) and models must then be equal,
+byte by byte. Ends with `300 of 300 end with the same results`, else with exit code 1 and which did not.
 """
 
 import argparse

@@ -13,9 +13,8 @@ from fedexp.report.topics import (
     provenance,
     rounds,
     selections,
-    simulated,
-    staleness,
 )
+from fedexp.report.topics.clock import simulated, staleness
 from fedexp.report.topics.grid import Panel, panel_picture
 from fedexp.report.topics.tables import Table
 

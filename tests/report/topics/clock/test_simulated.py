@@ -1,7 +1,7 @@
 from fedexp.report.draw import style
 from fedexp.report.read.methods import group_runs
 from fedexp.report.read.runs import collect_runs
-from fedexp.report.topics import simulated
+from fedexp.report.topics.clock import simulated
 
 
 def run_of(folder):

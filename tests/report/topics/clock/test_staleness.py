@@ -6,7 +6,7 @@ import pytest
 from fedexp.report.draw import style
 from fedexp.report.read.methods import group_runs
 from fedexp.report.read.runs import collect_runs
-from fedexp.report.topics import staleness
+from fedexp.report.topics.clock import staleness
 
 ROWS = ("1,3,0,0.5,0", "1,2,0,1.5,0", "2,0,0,2.0,1", "3,1,1.5,3.0,1", "3,3,0.5,3.25,2")
 CLIENTS = "round,client,started_s,arrived_s,staleness\n" + "\n".join(ROWS) + "\n"

@@ -1,0 +1,1 @@
+"""The simulated clock: how long rounds took, and how old uploads were."""
