@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedexp.config import roles
-from fedexp.core.client_table import concatenate_rows
-from fedexp.core.values import Jobs, Memory, Uploads
+from fedexp.core.values import Jobs, Memory, Uploads, concatenate_rows
 from fedexp.maths.group_mean import GroupMean
 from fedexp.parts.context import Context
 from fedexp.process.device_clock import Stopwatch

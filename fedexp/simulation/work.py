@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from fedexp.core.client_table import concatenate_rows
 from fedexp.core.device_arrays import to_device
 from fedexp.core.random_streams import streams
-from fedexp.core.values import Jobs, Layout, Memory, Trained, Uploads
+from fedexp.core.values import Jobs, Layout, Memory, Trained, Uploads, concatenate_rows
 from fedexp.parts.context import Context
 from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.context import RoundContext

@@ -6,8 +6,7 @@ import torch
 from torch import nn
 
 from fedexp.core.client_rows import ClientRows
-from fedexp.core.client_table import concatenate_rows
-from fedexp.core.values import Jobs, Layout, Uploads
+from fedexp.core.values import Jobs, Layout, Uploads, concatenate_rows
 from fedexp.parts.layers import BatchNorm
 
 

@@ -7,8 +7,7 @@ import pytest
 import torch
 from worlds import Tiny, world_of
 
-from fedexp.core.client_table import concatenate_rows
-from fedexp.core.values import Jobs, Uploads
+from fedexp.core.values import Jobs, Uploads, concatenate_rows
 from fedexp.simulation import context
 from fedexp.simulation.start import start
 from fedexp.simulation.work import work
