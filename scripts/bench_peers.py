@@ -7,6 +7,7 @@ The same clients, network, batches of 20, optimizer and test images, each librar
 with the cores that it takes by itself. None of them has to be installed for anything else.
 """
 
+# pyright: reportMissingImports=false
 import time
 from typing import Any
 

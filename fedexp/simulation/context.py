@@ -31,7 +31,7 @@ def make_context(world: World, number: int, models: tuple[Weights, ...] | None =
 def begin_round(exp: Experiment, world: World, state: State) -> "RoundContext":
     """The context of the round that follows on a state, of which some clients may still be busy."""
     availability = exp.pacing.availability(state.memory.get("pacing", {}), world.partition.clients)
-    return replace(make_context(world, state.round + 1, state.models), availability=availability)
+    return replace(make_context(world, state.round + 1, state.models), _availability=availability)
 
 
 def extra_messages(ctx: "RoundContext") -> ExtraMessages:
@@ -50,7 +50,7 @@ class RoundContext:
     validation: ValidationQueries
     public: PublicQueries
     audit: AuditQueries
-    availability: tuple[np.ndarray, int | None] = (np.zeros(0, np.int64), None)  # who is busy, how many may begin
+    _availability: tuple[np.ndarray, int | None] = (np.zeros(0, np.int64), None)  # who is busy, how many may begin
     _extra_messages: ExtraMessages = field(default_factory=ExtraMessages)
 
     @property
@@ -90,4 +90,4 @@ class RoundContext:
 
     @property
     def fleet(self) -> FleetQueries:
-        return FleetQueries(self._world, self, self._extra_messages, *self.availability)
+        return FleetQueries(self._world, self, self._extra_messages, *self._availability)

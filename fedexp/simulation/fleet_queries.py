@@ -19,8 +19,16 @@ class FleetQueries:
     _world: World
     _ctx: Context
     _extra_messages: ExtraMessages
-    busy: np.ndarray
-    capacity: int | None
+    _busy: np.ndarray
+    _capacity: int | None
+
+    @property
+    def busy(self) -> np.ndarray:
+        return self._busy
+
+    @property
+    def capacity(self) -> int | None:
+        return self._capacity
 
     @property
     def simulates(self) -> bool:

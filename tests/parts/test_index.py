@@ -15,14 +15,14 @@ from fedexp import parts
 from fedexp.config.location import conf_dir
 from fedexp.core.part import Part
 from fedexp.parts import questions
-from fedexp.simulation import context_views
+from fedexp.simulation import context_views, fleet_queries
 from fedexp.simulation.context import RoundContext
 
 HERE = Path(fedexp.__file__).parent
 BASES = [found for name in parts.__all__ if isinstance(found := getattr(parts, name), type)]
 PIECES = [
     (questions.ClientsData, context_views.ClientQueries),
-    (questions.FleetView, context_views.FleetQueries),
+    (questions.FleetView, fleet_queries.FleetQueries),
     (questions.Traffic, context_views.TrafficQueries),
     (questions.Validation, context_views.ValidationQueries),
     (questions.PublicData, context_views.PublicQueries),

@@ -120,7 +120,10 @@ def test_laws_of_every_timetable(fleet: dict):
         free = [client for client in draw.permutation(12).tolist() if client not in busy]
         seconds = draw.integers(0, 4, (len(free), 3)).astype(float) if fleet["whole"] else draw.random((len(free), 3))
         lost = (draw.random(len(free)) < fleet["loss"]).tolist()
-        candidates = [Candidate(k, *row, gone) for k, row, gone in zip(free, seconds.tolist(), lost, strict=True)]
+        candidates = [
+            Candidate(k, row[0], row[1], row[2], gone)
+            for k, row, gone in zip(free, seconds.tolist(), lost, strict=True)
+        ]
         step = run_step(rule, number, now_s, link_s, flight, candidates)
         owners = [client.owner for client in step.flight]
         assert step.now_s >= now_s  # time never runs back

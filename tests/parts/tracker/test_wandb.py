@@ -33,7 +33,7 @@ def records(path: Path) -> list[Any]:
         text += content[position : position + length]
         position += length
         if kind in (1, 4):  # whole, or the last piece
-            found.append(wandb_internal_pb2.Record())
+            found.append(vars(wandb_internal_pb2)["Record"]())
             found[-1].ParseFromString(text)
             text = b""
     return found

@@ -1,5 +1,7 @@
 """When clients trained, and how old their uploads were."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -30,7 +32,7 @@ def test_a_bar_for_each_upload_and_a_line_for_each_step(make_run, tmp_path):
     histogram, timeline = part.pictures
     assert histogram.data.text == "random: mean 0.8, median 1, greatest 2."
     assert timeline.data.text == "5 uploads of 4 clients, on average 0.8 steps old."
-    axes = timeline.figure.axes[0]
+    axes: Any = timeline.figure.axes[0]
     bars = [(bar.get_x(), bar.get_width(), bar.get_y() + bar.get_height() / 2) for bar in axes.patches]
     assert bars[0] == pytest.approx((0.0, 0.5, 3.0))
     assert bars[3] == pytest.approx((1.5, 1.5, 1.0))
