@@ -41,6 +41,7 @@ NEEDS = {
     "clustering=output_similarity": PUBLIC,
     **{f"server_schedule={name}": RATED for name in ("exponential", "step", "cosine", "linear")},
     "stop=simulated_time": (SIMULATED,),
+    "pacing=periodic": ("scenario.participants=3",),
     "selector=fedcs": (SIMULATED,),
     "selector=hybridfl": (SIMULATED, "selector.upload_permission=0.9", "selector.round_s=2"),
     "selector=dyn_hybridfl": (SIMULATED,),

@@ -54,7 +54,7 @@ def _here(tmp_path, monkeypatch):
         ("fedexp run hydra/launcher=sub", ["hydra/launcher=submitit_local", "hydra/launcher=submitit_slurm"]),
         ("fedexp plan -m hydra/sweeper=o", ["hydra/sweeper=one_at_a_time"]),
         ("fedexp resume x ", ["hydra/launcher=", "tracker="]),
-        ("fedexp resume x tracker=", ["tracker=mlflow", "tracker=none", "tracker=tensorboard"]),
+        ("fedexp resume x tracker=", ["tracker=mlflow", "tracker=none", "tracker=tensorboard", "tracker=wandb"]),
         ("fedexp resume --jobs 2 x tracker=mlflow tracker.u", ["tracker.uri="]),
         ("fedexp resume x hydra/launcher=r", ["hydra/launcher=ray"]),
         ("fedexp compare x --unequal steps,", ["steps,epochs", "steps,megabytes", "steps,steps"]),
