@@ -136,3 +136,10 @@ class Loads(HTMLParser):
 
 def _numbers(text: str) -> list[float]:
     return [float(number) for number in NUMBER.findall(text)]
+
+
+def test_no_page_holds_what_a_merge_left():
+    root = Path(__file__).parents[1]
+    pages = [root / "README.md", root / "CHANGELOG.md", *(root / "docs").rglob("*.md")]
+    left = re.compile("^(<{7}|={7}|>{7})( |$)", re.MULTILINE)
+    assert not [page.name for page in pages if left.search(page.read_text())]
