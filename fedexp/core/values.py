@@ -118,7 +118,8 @@ def concatenate_rows(tables: Sequence[Any]) -> Any:
 def _concatenate(pieces: list[Any]) -> Any:
     if isinstance(pieces[0], tuple | list):
         return tuple(chain.from_iterable(pieces))
-    return {torch.Tensor: torch.cat, np.ndarray: np.concatenate}.get(type(pieces[0]), lambda same: same[0])(pieces)
+    join = {torch.Tensor: torch.cat, np.ndarray: np.concatenate}.get(type(pieces[0]))
+    return join(pieces) if join else pieces[0]
 
 
 @dataclass(frozen=True)
@@ -143,14 +144,13 @@ class Plan(ClientTable):
 class Jobs(Plan):
     """What the server sent out: one job of training for each row of a plan.
 
-    `model [C]` (which of the M models it is given), `begun [C]` (the round in which it was sent, by which it draws),
-    `received [C, D]` (the rows sent), simulated `seconds` until all have arrived (None: the fleet says).
+    `model [C]` (one of the M), `begun [C]` (the round in which it was sent: its draws follow), `received [C, D]`.
     """
 
     model: np.ndarray
     begun: np.ndarray
     received: torch.Tensor
-    seconds: float | None = None
+    seconds: float | None = None  # simulated, until all have arrived; None: the fleet says
     downloads: int | None = None  # models sent meanwhile; None: one a client
 
 

@@ -16,9 +16,8 @@ def lines(exp: Experiment, clients: int) -> Iterator[str]:
     """Describes the parts and how many of the `clients` take part; notes settings that have no effect."""
     yield " ".join(_words(exp))
     participants = exp.selector.clients_per_round(clients)
-    participation = f"{clients} clients" if participants is None else f"{participants} of {clients} clients a round"
-    if exp.pacing.overlaps:
-        participation = exp.pacing.describe(clients)
+    usual = f"{clients} clients" if participants is None else f"{participants} of {clients} clients a round"
+    participation = exp.pacing.describe(clients) or usual
     yield (
         f"{_with_unit(exp.rounds, 'round')}, {participation}, {_local_work(exp)} of batches of {exp.local.batch_size} "
         f"at rate {exp.local.lr:g}"

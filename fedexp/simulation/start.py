@@ -46,17 +46,19 @@ def dispatch_versions(
     mem: dict[str, Memory],
 ) -> torch.Tensor:
     """The rows `[C, D]` that those who arrive started from: of the models of the steps in which each began."""
-    owner, pieces, order = arrivals.plan.owner, [], []
-    for begun in np.unique(arrivals.begun).tolist():
-        positions = np.flatnonzero(arrivals.begun == begun)
-        sent_models = (arrivals.versions[begun],) if begun in arrivals.versions else models
-        pieces.append(dispatch(exp, world, sent_models, model[positions], owner[positions], mem))
-        order.append(positions)
+    pieces, groups = [], rows_by_round(arrivals.begun)
+    for rows in groups:
+        begun = arrivals.begun[rows[:1]].tolist()
+        sent_models = tuple(arrivals.versions[number] for number in begun if number in arrivals.versions) or models
+        pieces.append(dispatch(exp, world, sent_models, model[rows], arrivals.plan.owner[rows], mem))
     if len(pieces) == 1:
         return pieces[0]
-    if not pieces:
-        return dispatch(exp, world, models, model, owner, mem)
-    return torch.cat(pieces)[to_device(np.argsort(np.concatenate(order)), pieces[0].device)]
+    return torch.cat(pieces)[to_device(np.argsort(np.concatenate(groups)), pieces[0].device)]
+
+
+def rows_by_round(begun: np.ndarray) -> list[np.ndarray]:
+    """The positions `[n]` of the jobs of each round, given the rounds `begun [C]`; one group of none without jobs."""
+    return [np.flatnonzero(begun == number) for number in np.unique(begun)] or [np.arange(0)]
 
 
 def dispatch(

@@ -15,6 +15,7 @@ from fedexp.simulation.local_task import make_task, merge_tasks, train_task
 from fedexp.simulation.messages import private_message_columns
 from fedexp.simulation.personal_columns import save_personal
 from fedexp.simulation.setup.experiment import Experiment
+from fedexp.simulation.start import rows_by_round
 from fedexp.simulation.world import World
 from fedexp.training.client.batches import draw_all
 from fedexp.training.loop.trainer import Task
@@ -37,7 +38,7 @@ def work(
     A job's identity is its client and the round in which it was begun, whatever round it is now: jobs that were begun
     together see the context of their round, and those of one rate train in one stack.
     """
-    positions = [np.flatnonzero(jobs.begun == begun) for begun in np.unique(jobs.begun)] or [np.arange(0)]
+    positions = rows_by_round(jobs.begun)
     groups = [prepare(exp, world, jobs.where(rows), mem, ctx) for rows in positions]
     messages = []
     for group, out in zip(groups, train_tasks(world, [group.task for group in groups]), strict=True):

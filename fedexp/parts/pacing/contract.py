@@ -48,7 +48,7 @@ class Pacing(Part):
         return {}
 
     def describe(self, clients: int) -> str:
-        """How many of this many clients train at a time, and when the server steps, in words."""
+        """How many of this many clients train at a time, and when the server steps, in words; "" for the base."""
         return ""
 
     def availability(self, memory: Memory, clients: int) -> tuple[np.ndarray, int | None]:

@@ -70,8 +70,8 @@ class AFL(Selector):
             everyone = np.arange(ctx.clients)
             memory = {**memory, "valuation": torch.from_numpy(self._valuation(ctx.losses(everyone), ctx.sizes))}
         alphas = (self.alpha1, self.alpha2, self.alpha3)
-        count = self.count if ctx.fleet.capacity is None else ctx.fleet.capacity
-        owner = draw_clients(memory["valuation"].numpy(), count, alphas, ctx.rng("selector"), self.pick, ctx.fleet.busy)
+        valuation, count = memory["valuation"].numpy(), self.choice_size(self.count, ctx)
+        owner = draw_clients(valuation, count, alphas, ctx.rng("selector"), self.pick, ctx.fleet.busy)
         return ctx.plan(owner), memory
 
     def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:

@@ -29,6 +29,10 @@ class Selector(Part):
         count: int | None = getattr(self, "count", None)
         return None if count is None else min(count, clients)
 
+    def choice_size(self, usual: int, ctx: Context) -> int:
+        """How many clients to choose: as many as may begin, where that is limited, else the `usual` number."""
+        return usual if ctx.fleet.capacity is None else ctx.fleet.capacity
+
     @abstractmethod
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         """The participants of this round, in the order of their uploads, and what each trains on.

@@ -58,8 +58,8 @@ class Oort(Selector):
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         memory = memory or self._initial_memory(ctx)
-        most = self.count if ctx.fleet.capacity is None else ctx.fleet.capacity
-        rng, count = ctx.rng("selector"), min(most, ctx.clients - len(ctx.fleet.busy))
+        rng = ctx.rng("selector")
+        count = min(self.choice_size(self.count, ctx), ctx.clients - len(ctx.fleet.busy))
         has_taken_part, free = memory["last"].numpy() > 0, np.ones(ctx.clients, dtype=bool)
         free[ctx.fleet.busy] = False
         explored, unexplored = np.flatnonzero(has_taken_part & free), np.flatnonzero(~has_taken_part & free)

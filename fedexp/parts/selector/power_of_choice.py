@@ -35,9 +35,8 @@ class PowerOfChoice(Selector):
             )
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        count, most = self.count, self.candidates or 2 * self.count
-        if ctx.fleet.capacity is not None:  # the same share of the candidates
-            count, most = ctx.fleet.capacity, -(-ctx.fleet.capacity * most // self.count)
+        count = self.choice_size(self.count, ctx)
+        most = -(-count * (self.candidates or 2 * self.count) // self.count)  # the same share of the candidates
         with np.errstate(divide="ignore"):
             log_size = np.log(ctx.sizes)
         log_size[ctx.fleet.busy] = -np.inf

@@ -49,5 +49,5 @@ class Random(Selector):
         return self.clients_per_round(clients) / clients
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        count = self.clients_per_round(ctx.clients) if ctx.fleet.capacity is None else ctx.fleet.capacity
+        count = self.choice_size(self.clients_per_round(ctx.clients), ctx)
         return ctx.plan(sample_clients(ctx.clients, count, ctx.rng("selector"), ctx.fleet.busy)), memory

@@ -59,9 +59,9 @@ class Task:
 
         They are those of what the network draws in training, of the augmentation, and of private training's noise.
         """
-        owner, rounds = self.plan.owner[rows], [self.round] if self.begun is None else set(self.begun.tolist())
-        if self.begun is None or len(rounds) == 1:
-            generators = streams(self.seed, *rounds, name, owner=owner)
+        owner = self.plan.owner[rows]
+        if self.begun is None:
+            generators = streams(self.seed, self.round, name, owner=owner)
         else:
             pairs = zip(self.begun[rows].tolist(), owner.tolist(), strict=True)
             generators = (stream(self.seed, begun, name, client) for begun, client in pairs)

@@ -10,8 +10,10 @@ from worlds import Tiny, rounds_with_rows, same, uploads_like, world_of
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import State
 from fedexp.parts.pacing.buffered import Buffered
+from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.setup.compatibility import refuse
+from fedexp.simulation.start import start
 
 WORDS = ("scenario.participants=3", "local.epochs=2", "local.batch_size=7", "model.dropout=0.2", "rounds=20")
 UNIFORM = "aggregator.weighting=uniform"
@@ -140,7 +142,12 @@ def test_clients_train_on_the_model_that_they_were_sent(tiny: Tiny):
     world = world_of(config)
     stale = 0
     state = world.initial_state()
+    models = {}
     for _ in range(8):
+        models[state.round + 1] = state.models[0].flat
+        jobs, *_ = start(world.exp, world, state, context.begin_round(world.exp, world, state))
+        for begun, received in zip(jobs.begun.tolist(), jobs.received, strict=True):
+            assert torch.equal(received, models[begun])
         before, (state, _, sent) = state, run_round(world.exp, world, state)
         memory = state.memory["pacing"]["arrived"]
         for client, begun in zip(memory["owner"].tolist(), memory["begun"].tolist(), strict=True):

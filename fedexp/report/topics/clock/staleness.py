@@ -30,14 +30,13 @@ _NOTE = (
 def build_section(methods: Sequence[Method]) -> Section | None:
     """Of the methods whose clients train on while the server steps."""
     overlapping = [method for method in methods if "pacing.staleness" in method.runs[0].metrics]
-    tables = {method.position: [arrivals(run) for run in method.runs] for method in overlapping}
-    arriving = [method for method in overlapping if any(map(len, tables[method.position]))]
+    uploads = {method: [(run, table) for run in method.runs if len(table := arrivals(run))] for method in overlapping}
+    arriving = [method for method in overlapping if uploads[method]]
     if not arriving:
         return None
-    ages = [np.concatenate([table[:, 4] for table in tables[method.position]]) for method in arriving]
-    pictures = [_histogram(arriving, ages)]
-    pictures += [_timeline(method, tables[method.position][0]) for method in arriving[:_METHODS]]
-    return section("staleness", "Staleness", _NOTE, pictures)
+    ages = [np.concatenate([table[:, 4] for _, table in uploads[method]]) for method in arriving]
+    timelines = [_timeline(method, *uploads[method][0]) for method in arriving[:_METHODS]]
+    return section("staleness", "Staleness", _NOTE, [_histogram(arriving, ages), *timelines])
 
 
 def arrivals(run: Run) -> np.ndarray:
@@ -69,8 +68,7 @@ def _histogram(methods: Sequence[Method], ages: Sequence[np.ndarray]) -> Picture
     return Picture(name="staleness", title=title, figure=figure, data=data, methods=methods)
 
 
-def _timeline(method: Method, table: np.ndarray) -> Picture:
-    run = method.runs[0]
+def _timeline(method: Method, run: Run, table: np.ndarray) -> Picture:
     first = table[np.argsort(table[:, 3], kind="stable")][:_ARRIVALS]
     clients = np.unique(first[:, 1])[:_CLIENTS]
     bars = first[np.isin(first[:, 1], clients)]
