@@ -111,7 +111,9 @@ def _epsilon_by_losses(rate: float, noise_multiplier: float, steps: int, delta: 
     if rate == 1:
         with np.errstate(divide="ignore"):  # a logarithm of 0 where the noise is extremely large
             return float(get_epsilon_gaussian(noise_multiplier / math.sqrt(steps), delta))
-    return float(_loss_distribution(rate, noise_multiplier).self_compose(steps).get_epsilon_for_delta(delta))
+    losses = _loss_distribution(rate, noise_multiplier).self_compose(steps)
+    with np.errstate(over="ignore"):  # an epsilon beyond the logarithm of what a float holds, 709, is infinite
+        return float(losses.get_epsilon_for_delta(delta))
 
 
 @lru_cache(maxsize=1024)

@@ -128,6 +128,13 @@ def test_more_steps_more_sampling_less_noise_or_less_delta_cost_more_by_rdp(rate
     assert least * 0.99 <= rdp_epsilon(rate, sigma / more, steps, delta) or least > 10
 
 
+def test_an_epsilon_beyond_what_the_library_can_tell_is_infinite_without_a_warning():
+    few, many = (pld_epsilon(0.859375, 0.59375, steps, 6.103515625e-05) for steps in (240, 525))
+    assert few == pytest.approx(357.19, abs=0.01)
+    assert many == math.inf  # an upper bound, as all of them are; by Renyi's divergence it is finite
+    assert 709 < rdp_epsilon(0.859375, 0.59375, 525, 6.103515625e-05) < math.inf
+
+
 @settings(max_examples=settings().max_examples // 10)
 @given(rate=RATES, sigma=NOISES, steps=SMALL_COUNTS, delta=st.floats(1e-8, 1e-3), more=st.floats(1.0, 3.0))
 def test_more_steps_more_sampling_less_noise_or_less_delta_cost_more_by_pld(rate, sigma, steps, delta, more):
