@@ -1,7 +1,7 @@
 """Check what the folder of a run says, and compute rounds again.
 
 First the folder against itself: the tables are whole and agree, every round has its digest, every saved state is that
-of its round, its models score what metrics.csv says, summary.json, federation.csv and client_accuracy.csv come out
+of its round, its models score what metrics.csv says, summary.json, federation.csv and client_scores.csv come out
 again, the words and options beside the config are its own. Then rounds are replayed: as many as fit into a minute,
 round 1, the last one, and others that chance draws, first those that follow a saved state (keep_states=N keeps one
 every N rounds). All rounds in between are compared too: models, memories, and lines of the tables, bit by bit where

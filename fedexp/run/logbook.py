@@ -15,12 +15,12 @@ from fedexp.report.draw import client_images
 from fedexp.report.topics import clusters, curves, federation
 from fedexp.run import banner, digests, summary
 from fedexp.run.environment import device_name, surroundings
-from fedexp.run.metric_notes import UndefinedMetrics, describe_constant_answer
+from fedexp.run.metric_notes import UndefinedMetrics, describe_constant_answer, describe_undefined_clients
 from fedexp.run.progress import Progress
 from fedexp.run.state import checkpoint
 from fedexp.run.summary_table import summary_table
 from fedexp.run.tables import GrowingCsv, cell_value, first_columns, round_rows, write_table
-from fedexp.simulation.measures import client_accuracy, confusion_matrix
+from fedexp.simulation.measures import client_scores, confusion_matrix
 from fedexp.simulation.round import Row
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
@@ -125,11 +125,13 @@ class Logbook:
 
     def _write_last_tables(self) -> bool:
         """Writes the tables of the last models; returns whether one is of models at the clients."""
-        at_clients = client_accuracy.accuracy_rows(self.exp, self.world, self.state)
+        at_clients = client_scores.score_rows(self.exp, self.world, self.state)
         answers = confusion_matrix.rows(self.exp, self.world, self.state)
-        for name, lines in (("client_accuracy.csv", at_clients), (confusion_matrix.NAME, answers)):
+        for name, lines in (("client_scores.csv", at_clients), (confusion_matrix.NAME, answers)):
             if lines:
                 write_table(self.folder / name, lines, tuple(lines[0]))
+        if note := describe_undefined_clients(at_clients):
+            self.progress.say(note)
         return bool(at_clients)
 
     def _draw_client_images(self) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROUNDING = 1e-9  # of a share that went through a table
+SHOWN = 5  # clients in a sentence
 
 
 class UndefinedMetrics:
@@ -32,6 +33,18 @@ class UndefinedMetrics:
             f"{name} is undefined in round {row['round']}, so its cell is empty: {_reason(entry)}; told once"
             for name, entry in zip(undefined, entries, strict=True)
         ]
+
+
+def describe_undefined_clients(lines: Sequence[Mapping[str, Any]]) -> str | None:
+    """A sentence where clients in these lines of client_scores.csv have no score; None where all have one."""
+    empty = [line for line in lines if any(value != value for value in line.values())]
+    if not empty:
+        return None
+    names = ", ".join(str(line.get("name", line["client"])) for line in empty[:SHOWN])
+    return (
+        f"{empty[0]['metric']} is undefined at {len(empty):,} of {len(lines):,} clients ({names}"
+        f"{', ...' if len(empty) > SHOWN else ''}): means and tenths over clients leave them out"
+    )
 
 
 def _reason(entry: str) -> str:

@@ -15,7 +15,7 @@ from fedexp.verify.rerun import Rerun
 
 SHOWN = 8
 FILES = (  # that are checked, as far as the last line does not say otherwise
-    *("metrics.csv", "clients.csv", "digests.csv", "clusters.csv", "client_accuracy.csv", "federation.csv"),
+    *("metrics.csv", "clients.csv", "digests.csv", "clusters.csv", "client_scores.csv", "federation.csv"),
     confusion_matrix.NAME,
     *("summary.json", saved_config.NAME, checkpoint.NAME, checkpoint.PREVIOUS),
     *(f"{saved_config.FOLDER}/{name}.yaml" for name in saved_config.FILES),
@@ -27,7 +27,7 @@ def describe_coverage(record: RunRecord, rerun: Rerun, played: Sequence[int], *,
     *first, last = first_columns(rerun.exp)
     checked = [f"{', '.join(first)} and {last} against {digests.NAME}"]
     is_complete = not any(tables.gaps(record, rerun.exp.rounds, rerun.exp.stop))
-    all_names = ("summary.json", "federation.csv", "client_accuracy.csv", confusion_matrix.NAME)
+    all_names = ("summary.json", "federation.csv", "client_scores.csv", confusion_matrix.NAME)
     names = all_names if is_complete else ("federation.csv",)
     recomputed_files = [name for name in names if (record.folder / name).is_file()]
     checked += [f"{' and '.join(recomputed_files)} computed again"] if recomputed_files else []

@@ -1,4 +1,4 @@
-"""Checks summary.json, federation.csv and client_accuracy.csv against the tables, the last state and the world."""
+"""Checks summary.json, federation.csv and client_scores.csv against the tables, the last state and the world."""
 
 import filecmp
 import json
@@ -11,7 +11,7 @@ from fedexp.core.values import State
 from fedexp.files.atomic import display_path
 from fedexp.report.topics import federation
 from fedexp.run.summary import as_json, figures
-from fedexp.simulation.measures import client_accuracy
+from fedexp.simulation.measures import client_scores
 from fedexp.verify.comparison import ROUNDING, differing_lines, values_agree
 from fedexp.verify.record import RunRecord, read_table
 from fedexp.verify.rerun import Rerun, format_row
@@ -68,15 +68,15 @@ def federation_complaints(record: RunRecord, rerun: Rerun) -> Iterator[str]:
             yield f"{display_path(path)} is not the federation that the config makes"
 
 
-def client_accuracy_complaints(record: RunRecord, rerun: Rerun, tolerance: float) -> Iterator[str]:
-    """Yields a complaint if client_accuracy.csv is not how the last state's models score at the clients."""
-    path, saved_state = record.folder / "client_accuracy.csv", record.last
+def client_scores_complaints(record: RunRecord, rerun: Rerun, tolerance: float) -> Iterator[str]:
+    """Yields a complaint if client_scores.csv is not how the last state's models score at the clients."""
+    path, saved_state = record.folder / "client_scores.csv", record.last
     if not (record.has_ended and rerun.exp.evaluation.personal):
         if path.is_file():
             yield f"{display_path(path)} is there, but no such run writes it"
     elif saved_state is not None and saved_state.round == record.finished_rounds:
         recomputed_rows = [
-            format_row(line) for line in client_accuracy.accuracy_rows(rerun.exp, rerun.world, rerun.state(saved_state))
+            format_row(line) for line in client_scores.score_rows(rerun.exp, rerun.world, rerun.state(saved_state))
         ]
         if problem := differing_lines(path.name, read_table(path, ("client",)), recomputed_rows, tolerance):
             yield f"{display_path(path)}: {problem}"

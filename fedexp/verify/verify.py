@@ -148,7 +148,7 @@ def check_files(
         *summary.federation_complaints(record, rerun),
     ]
     complaints += tables.clustering_complaints(record, divides=rerun.exp.clustering.has_clusters)
-    complaints += summary.client_accuracy_complaints(record, rerun, tolerance)
+    complaints += summary.client_scores_complaints(record, rerun, tolerance)
     complaints += confusion_complaints(record, rerun, tolerance)
     complaints += [] if gaps else summary.summary_complaints(record, rerun, tolerance)
     for complaint in complaints:

@@ -31,7 +31,7 @@ def test_the_three_are_run_compared_and_reported(tmp_path: Path):
     trained = [pd.read_csv(folder / "metrics.csv")["examples"].tolist() for folder in (fedavg, local, central)]
     assert trained[0] == trained[1] == trained[2]
     assert (fedavg / "federation.csv").read_bytes() == (central / "federation.csv").read_bytes()
-    held_out = [pd.read_csv(folder / "client_accuracy.csv")["examples"].tolist() for folder in (fedavg, local, central)]
+    held_out = [pd.read_csv(folder / "client_scores.csv")["examples"].tolist() for folder in (fedavg, local, central)]
     assert held_out[0] == held_out[1] == held_out[2]
 
     measures = "test_accuracy,personal_accuracy,personal_worst_decile"

@@ -8,13 +8,17 @@ from fedexp.compare.study import compare_methods
 from fedexp.core.errors import ConfigError
 from fedexp.report.read import at_clients
 
-LINES = "client,examples,global,personal\n0,4,0.25,0.5\n1,4,0.5,1.0\n2,4,0.75,0.75\n"
+LINES = "client,metric,examples,global,personal\n0,accuracy,4,0.25,0.5\n1,accuracy,4,0.5,1.0\n2,accuracy,4,0.75,0.75\n"
 
 
 def write(folder, lines=LINES):
     for run in sorted(folder.iterdir()):
-        (run / "client_accuracy.csv").write_text(lines)
+        (run / "client_scores.csv").write_text(lines)
     return folder
+
+
+def of(metric):
+    return LINES.replace("accuracy", metric)
 
 
 def personal(*last):
@@ -34,7 +38,8 @@ class TestMeasure:
         assert [at_clients.measure(run, name) for name in names] == [0.75, 0.5, 1.0, 0.5, 0.25, 0.75]
 
     def test_clients_that_never_train_are_left_out(self, method, read):
-        lines = "client,examples,global,personal,unseen\n0,4,0.5,0.5,0\n1,4,0.7,0.5,0\n2,4,0.0,,1\n"
+        head = "client,metric,examples,global,personal,unseen\n"
+        lines = f"{head}0,accuracy,4,0.5,0.5,0\n1,accuracy,4,0.7,0.5,0\n2,accuracy,4,0.0,,1\n"
         (run,) = read(write(method("random", [0.8]), lines))
         assert at_clients.measure(run, "site_accuracy") == pytest.approx(0.6)
 
@@ -43,12 +48,19 @@ class TestMeasure:
         assert [at_clients.measure(run, name) for name in at_clients.names("accuracy")] == [None] * 6
         assert at_clients.measure(run, "site_rmse") is None
 
+    def test_scores_by_another_metric_are_not_taken_for_the_main_one(self, method, read):
+        """Clusters are measured by accuracy, whatever the run's main metric is."""
+        (run,) = read(write(method("random", [0.8]), of("auroc")))
+        assert at_clients.measure(run, "site_accuracy") is None
+
     def test_of_a_metric_of_one_s_own_more_is_better(self, method, read):
-        (run,) = read(write(method("random", [0.8], metrics={"test_f2": [1, 2, 3, 4], "test_accuracy": ...})))
+        (run,) = read(write(method("random", [0.8], metrics={"test_f2": [1, 2, 3, 4], "test_accuracy": ...}), of("f2")))
         assert at_clients.measure(run, "site_worst_decile") == 0.25
 
     def test_where_less_is_better_the_worst_tenth_is_the_highest(self, method, read):
-        (run,) = read(write(method("random", [0.8], metrics={"test_rmse": [4, 3, 2, 1], "test_accuracy": ...})))
+        (run,) = read(
+            write(method("random", [0.8], metrics={"test_rmse": [4, 3, 2, 1], "test_accuracy": ...}), of("rmse"))
+        )
         assert at_clients.measure(run, "site_worst_decile") == 0.75
         assert not quantities.parse("site_worst_decile", "", [run]).higher_is_better
         assert not quantities.parse("personal_rmse", "").higher_is_better
@@ -67,7 +79,7 @@ class TestCompare:
         )
 
     def test_no_global_model_where_clients_train_alone(self, method, read):
-        alone = "client,examples,global,personal,test\n0,4,,0.5,0.4\n1,4,,1.0,0.4\n"
+        alone = "client,metric,examples,global,personal,test\n0,accuracy,4,,0.5,0.4\n1,accuracy,4,,1.0,0.4\n"
         a = write(method("all", [0.7], keys={"scenario.training": "local"}), alone)
         b = write(method("random", [0.7]))
         with pytest.raises(ConfigError, match=r"site_accuracy left out: .* has none: its clients train alone"):

@@ -7,7 +7,7 @@ import torch
 from worlds import Tiny, world_of
 
 from fedexp.core.values import State, Weights
-from fedexp.run.metric_notes import UndefinedMetrics, describe_constant_answer
+from fedexp.run.metric_notes import UndefinedMetrics, describe_constant_answer, describe_undefined_clients
 from fedexp.simulation.world import World
 
 NAN = float("nan")
@@ -60,3 +60,17 @@ def test_the_share_of_another_class_is_told_if_it_is_the_only_answer(tiny: Tiny)
     answers = world.scorer.logits(world.first, world.test.inputs(slice(None))).argmax(dim=1)
     assert len(answers.unique()) > 1
     assert note(world, world.initial_state(), 6 / 20) is None
+
+
+def test_clients_without_a_score_are_named():
+    lines = [
+        {"client": 0, "name": "Aachen", "metric": "auroc", "global": 0.5},
+        {"client": 1, "name": "Bonn", "metric": "auroc", "global": float("nan")},
+    ]
+    assert describe_undefined_clients(lines[:1]) is None
+    assert describe_undefined_clients([{"client": 0, "metric": "auroc", "global": None}]) is None, "there is no model"
+    assert describe_undefined_clients(lines) == (
+        "auroc is undefined at 1 of 2 clients (Bonn): means and tenths over clients leave them out"
+    )
+    many = [{"client": number, "metric": "auroc", "global": float("nan")} for number in range(7)]
+    assert "(0, 1, 2, 3, 4, ...)" in (describe_undefined_clients(many) or "")

@@ -14,7 +14,7 @@ from fedexp.files import summary_json
 from fedexp.parts.federation.partition import Partition
 from fedexp.run.run import run
 from fedexp.simulation import context
-from fedexp.simulation.measures import client_accuracy, own_models, server_data
+from fedexp.simulation.measures import client_scores, own_models, server_data
 from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.work import work
 from fedexp.simulation.world import World
@@ -63,7 +63,7 @@ class TestLocal:
             inputs = examples.inputs(slice(0, len(examples)))
             each = [accuracy(world, own, inputs, examples.y) for own in rows]
             assert row[f"{kind}_accuracy"] == pytest.approx(sum(each) / len(each))
-        lines = client_accuracy.accuracy_rows(world.exp, world, state)
+        lines = client_scores.score_rows(world.exp, world, state)
         assert [line["global"] for line in lines] == [None] * len(lines)
         assert row["test_accuracy"] == pytest.approx(np.mean([line["test"] for line in lines]))
         assert row["personal_accuracy"] == pytest.approx(np.mean([line["personal"] for line in lines]))
@@ -81,7 +81,7 @@ class TestLocal:
             table = pd.read_csv(tmp_path / str(workers) / "metrics.csv")
             tables.append(table[["test_accuracy", "test_loss", "personal_accuracy"]])
         pd.testing.assert_frame_equal(*tables)
-        texts = [(tmp_path / name / "client_accuracy.csv").read_text() for name in ("1", "2")]
+        texts = [(tmp_path / name / "client_scores.csv").read_text() for name in ("1", "2")]
         assert texts[0] == texts[1]
         assert texts[0].startswith("client,examples,global,personal,test\n")
 
@@ -116,7 +116,7 @@ class TestCentral:
             each.append(accuracy(world, state.models[0].flat, world.train.inputs(index), world.train.y[index]))
         assert row["personal_accuracy"] == pytest.approx(np.mean(each))
         assert row["personal_worst_decile"] == pytest.approx(min(each))
-        lines = client_accuracy.accuracy_rows(world.exp, world, state)
+        lines = client_scores.score_rows(world.exp, world, state)
         assert [line["global"] for line in lines] == pytest.approx(each)
         assert [line["personal"] for line in lines] == pytest.approx(each)
 

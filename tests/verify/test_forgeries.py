@@ -319,7 +319,7 @@ FORGERIES: dict[str, tuple[str, Forge, str]] = {
     "digests.csv: of another seed": ("run", of_other("digests.csv"), "round 1 differs: "),
     "digests.csv: a column": ("run", column("digests.csv", "signed", "yes"), "digests.csv has a column signed"),
     "digests.csv: gone": ("run", gone("digests.csv"), "digests.csv is missing"),
-    # federation.csv, clusters.csv, client_accuracy.csv
+    # federation.csv, clusters.csv, client_scores.csv
     "federation.csv: a count": ("run", cell("federation.csv", 1, "examples", "99"), "is not the federation that the"),
     "federation.csv: gone": ("run", gone("federation.csv"), "federation.csv is missing"),
     "clusters.csv: a cluster": (
@@ -364,26 +364,26 @@ FORGERIES: dict[str, tuple[str, Forge, str]] = {
         "confusion_matrix.csv is there, but no such run writes it",
     ),
     "metrics.csv: an auroc": ("confused", cell("metrics.csv", 2, "test_auroc", "0.999"), "test_auroc is 0.999"),
-    "client_accuracy.csv: an accuracy": (
+    "client_scores.csv: an accuracy": (
         "clustered",
-        cell("client_accuracy.csv", 1, "personal", "1.0001"),
-        "personal of client 0 is 1.0001 in client_accuracy.csv",
+        cell("client_scores.csv", 1, "personal", "1.0001"),
+        "personal of client 0 is 1.0001 in client_scores.csv",
     ),
-    "client_accuracy.csv: a client left out": (
+    "client_scores.csv: a client left out": (
         "clustered",
-        lines("client_accuracy.csv", lambda cells: cells[:-1]),
-        "client_accuracy.csv: 5 lines",
+        lines("client_scores.csv", lambda cells: cells[:-1]),
+        "client_scores.csv: 5 lines",
     ),
-    "client_accuracy.csv: a column": (
+    "client_scores.csv: a column": (
         "clustered",
-        column("client_accuracy.csv", "fair", "1"),
-        "client_accuracy.csv has a column fair",
+        column("client_scores.csv", "fair", "1"),
+        "client_scores.csv has a column fair",
     ),
-    "client_accuracy.csv: gone": ("clustered", gone("client_accuracy.csv"), "0 lines in client_accuracy.csv"),
-    "client_accuracy.csv: of no measurement": (
+    "client_scores.csv: gone": ("clustered", gone("client_scores.csv"), "0 lines in client_scores.csv"),
+    "client_scores.csv: of no measurement": (
         "run",
-        written("client_accuracy.csv", "client,examples,global,personal\n0,9,0.9,1.0\n"),
-        "client_accuracy.csv is there, but no such run writes it",
+        written("client_scores.csv", "client,examples,global,personal\n0,9,0.9,1.0\n"),
+        "client_scores.csv is there, but no such run writes it",
     ),
     # summary.json
     "summary.json: a mark": ("run", summary(certified=True), "says certified, which no such run writes"),

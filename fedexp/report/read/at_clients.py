@@ -1,7 +1,7 @@
 """How a run's models do at its clients: the mean over clients, and their worst and best tenths.
 
 Names begin with `personal_` for the model that each client uses, as the last evaluated round of metrics.csv tells, and
-with `site_` for the global model on the same examples, from client_accuracy.csv; clients that never train are left out
+with `site_` for the global model on the same examples, from client_scores.csv; clients that never train are left out
 of both. Where every client trains alone there is no global model, and no `site_`.
 """
 
@@ -37,8 +37,8 @@ def measure(run: Run, name: str) -> float | None:
 
 def site_values(run: Run) -> np.ndarray:
     """The final global model's main metric at each client that trains, `[n]`; none where it is not known."""
-    table = run_tables.read_frame(run.folder / "client_accuracy.csv", ("client", "global"))
-    if not len(table):
+    table = run_tables.read_frame(run.folder / "client_scores.csv", ("client", "metric", "global"))
+    if not len(table) or table["metric"].iloc[0] != run.metric:
         return np.zeros(0)
     values = table["global"].to_numpy(dtype=np.float64)
     trains = table["unseen"].to_numpy() != 1 if "unseen" in table else np.ones(len(table), dtype=bool)

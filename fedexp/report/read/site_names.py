@@ -7,7 +7,7 @@ from fedexp.files.run_tables import read_lines
 
 
 def names_by_client(path: Path) -> dict[int, str]:
-    """The name of each client in federation.csv or client_accuracy.csv; none where clients have numbers only."""
+    """The name of each client in federation.csv or client_scores.csv; none where clients have numbers only."""
     lines = read_lines(path, ("client",))
     return {int(line["client"]): line["name"] for line in lines if [*line][1:2] == ["name"]}
 

@@ -1,4 +1,4 @@
-"""Who was in which cluster and what it came to: `clusters.png` and `client_accuracy.png` of a run, and in a report.
+"""Who was in which cluster and what it came to: `clusters.png` and `client_scores.png` of a run, and in a report.
 
 In the picture of clusters.csv column r is round r, 0 what was before the first one. A client that arrived waits in the
 queue of its cluster until the round in which it joins. Legend: N clients.
@@ -20,8 +20,8 @@ from fedexp.report.draw.section import Picture, Section, section
 from fedexp.report.read.measures import statistic
 from fedexp.report.read.methods import Method
 from fedexp.report.read.site_names import label, names_by_client
-from fedexp.report.topics import client_accuracy
-from fedexp.report.topics.client_accuracy import SERIES
+from fedexp.report.topics import client_scores
+from fedexp.report.topics.client_scores import SERIES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 EVENTS = ("round", "event", "client", "cluster")
 _MOST = 6  # methods in a report
-_TITLES = {"clusters": "Clusters of the clients", "client_accuracy": client_accuracy.TITLE}
+_TITLES = {"clusters": "Clusters of the clients", "client_scores": client_scores.TITLE}
 _NOTE = (
     "Clients are ordered by their last cluster; column 0 is before the first round. In a pale cell a client waits for "
     "its cluster; a dot, if any, is a client that trained."
@@ -68,12 +68,12 @@ def figures(folder: Path, clients: int, rounds: int) -> "Iterator[tuple[str, Fig
         clients = max(clients, 1 + max(events["client"].tolist())) if len(events) else clients
         members, names = memberships(events, clients, rounds), names_by_client(folder / "federation.csv")
         yield "clusters", membership_figure(members, names), _membership_data(members, names)
-    if len(table := _accuracies(folder)):
-        yield "client_accuracy", client_accuracy.figure(table), client_accuracy.data(table)
+    if len(table := _scores(folder)):
+        yield "client_scores", client_scores.figure(table), client_scores.data(table)
 
 
 def build_section(methods: Sequence[Method]) -> Section | None:
-    """The pictures of the first run of each of the first methods, and the mean accuracies of all."""
+    """The pictures of the first run of each of the first methods, and the mean scores of all."""
     clustered = [
         method for method in methods if any((method.runs[0].folder / f"{name}.csv").is_file() for name in _TITLES)
     ]
@@ -152,19 +152,23 @@ def _pictures(method: Method) -> Iterator[Picture]:
 
 
 def _means(methods: Sequence[Method]) -> list[tuple[str, Grid]]:
-    rows = []
+    rows: dict[str, list[list[str]]] = {}
     for method in methods:
-        tables = [table for run in method.runs if len(table := _accuracies(run.folder))]
+        tables = [table for run in method.runs if len(table := _scores(run.folder))]
         if tables:
             means = [statistic([_mean(table, model) for table in tables]).mean for model in SERIES]
-            rows.append([method.label, *("-" if mean is None else f"{mean:.4f}" for mean in means)])
-    caption = "Accuracy on what the clients held out, mean over clients"
-    return [(caption, Grid(("method", *SERIES.values()), rows))] if rows else []
+            row = [method.label, *("-" if mean is None else f"{mean:.4f}" for mean in means)]
+            rows.setdefault(client_scores.metric(tables[0]), []).append(row)
+    columns = ("method", *SERIES.values())
+    return [
+        (f"{metric} on what the clients held out, mean over clients that have one", Grid(columns, lines))
+        for metric, lines in rows.items()
+    ]
 
 
-def _accuracies(folder: Path) -> "pd.DataFrame":
-    path = folder / "client_accuracy.csv"
-    table = run_tables.read_frame(path, ("client", "global", "personal"))
+def _scores(folder: Path) -> "pd.DataFrame":
+    path = folder / "client_scores.csv"
+    table = run_tables.read_frame(path, ("client", "metric", "global", "personal"))
     if names := names_by_client(path):
         table["name"] = [label(client, names) for client in table["client"]]  # as texts, also 7 and NA
     return table

@@ -10,9 +10,9 @@ import pytest
 
 from fedexp.report.draw import style
 from fedexp.report.read import methods, runs
-from fedexp.report.topics import client_accuracy, clusters
+from fedexp.report.topics import client_scores, clusters
 from fedexp.run.run import run
-from fedexp.simulation.measures.client_accuracy import COLUMNS
+from fedexp.simulation.measures.client_scores import COLUMNS
 
 # Client 0 joins at once, 1 arrives in round 1 and waits two rounds, 2 changes its cluster (IFCA), 3 never comes.
 EVENTS = pd.DataFrame(
@@ -84,9 +84,11 @@ class TestMembership:
 @style.style()
 @pytest.mark.parametrize("clients", [1, 5, 60])
 def test_accuracy_is_drawn_even_without_an_ensemble(clients: int, tmp_path: Path):
-    table = pd.DataFrame({name: np.linspace(0, 1, clients) for name in COLUMNS}).assign(client=range(clients))
-    style.save(tmp_path / "all.png", client_accuracy.figure(table))
-    style.save(tmp_path / "some.png", client_accuracy.figure(table.assign(mean=np.nan)))
+    table = pd.DataFrame({name: np.linspace(0, 1, clients) for name in COLUMNS}).assign(
+        client=range(clients), metric="auroc"
+    )
+    style.save(tmp_path / "all.png", client_scores.figure(table))
+    style.save(tmp_path / "some.png", client_scores.figure(table.assign(mean=np.nan)))
     assert is_picture(tmp_path / "all.png")
     assert is_picture(tmp_path / "some.png")
 
@@ -98,8 +100,8 @@ class TestRun:
     def test_what_a_clustered_run_leaves(self, tiny: Callable[..., dict[str, Any]], tmp_path: Path):
         run(tiny("pictures=true", "clustering.threshold=1e9", *CLUSTERED), tmp_path)
         assert is_picture(tmp_path / "clusters.png")
-        assert is_picture(tmp_path / "client_accuracy.png")
-        table, metrics = pd.read_csv(tmp_path / "client_accuracy.csv"), pd.read_csv(tmp_path / "metrics.csv")
+        assert is_picture(tmp_path / "client_scores.png")
+        table, metrics = pd.read_csv(tmp_path / "client_scores.csv"), pd.read_csv(tmp_path / "metrics.csv")
         assert tuple(table.columns) == COLUMNS
         assert set(table["cluster"]) == {1}
         last = metrics.iloc[-1]
@@ -111,7 +113,7 @@ class TestRun:
 
     def test_the_personal_layer_is_in_the_own_models_alone(self, tiny: Callable[..., dict[str, Any]], tmp_path: Path):
         run(tiny("local=personal_layer", "clustering.threshold=1e9", "local.lr=1", *CLUSTERED), tmp_path)
-        table = pd.read_csv(tmp_path / "client_accuracy.csv")
+        table = pd.read_csv(tmp_path / "client_scores.csv")
         last = pd.read_csv(tmp_path / "metrics.csv").iloc[-1]
         assert np.mean(table["personal"]) == pytest.approx(last["personal_accuracy"])
         assert table["personal"].tolist() != table["inside"].tolist()
@@ -121,8 +123,8 @@ class TestRun:
         self, tiny: Callable[..., dict[str, Any]], words: tuple[str, ...], tmp_path: Path
     ):
         run(tiny(*words), tmp_path)
-        assert not (tmp_path / "client_accuracy.csv").exists()
-        assert not (tmp_path / "client_accuracy.png").exists()
+        assert not (tmp_path / "client_scores.csv").exists()
+        assert not (tmp_path / "client_scores.png").exists()
         assert (tmp_path / "clusters.png").exists() == bool(words)
 
 
@@ -149,13 +151,15 @@ def test_of_very_many_methods_the_first_are_shown(make_run: Callable[..., Path],
 
 @style.style()
 def test_a_report_tells_the_mean_accuracies(make_run: Callable[..., Path], tmp_path: Path):
-    table = pd.DataFrame([[0, 1, *[0.5] * (len(COLUMNS) - 2)]] * 2, columns=list(COLUMNS)).assign(examples=4)
+    table = pd.DataFrame([[0, "accuracy", 1, *[0.5] * (len(COLUMNS) - 3)]] * 2, columns=list(COLUMNS)).assign(
+        examples=4
+    )
     for seed, own in ((0, 0.25), (1, 0.75)):
         folder = make_run(str(seed), seed=seed)
-        table.assign(personal=own, mean=np.nan).to_csv(folder / "client_accuracy.csv", index=False)
+        table.assign(personal=own, mean=np.nan).to_csv(folder / "client_scores.csv", index=False)
     part = clusters.build_section(methods.group_runs(runs.collect_runs([tmp_path])[0]))
     assert part is not None
-    assert [one.name for one in part.pictures] == ["method_1_client_accuracy"]
+    assert [one.name for one in part.pictures] == ["method_1_client_scores"]
     assert part.tables[0][1].rows == [["random", "0.5000", "0.5000", "0.5000", "-"]]
 
 
@@ -169,22 +173,39 @@ def test_clients_that_no_table_counted_are_drawn(tmp_path: Path):
 @pytest.mark.parametrize("clients", [3, 50])
 @pytest.mark.parametrize("more", [{}, {"unseen": [0, 1]}])
 def test_accuracies_without_clusters_are_drawn_and_stand_in_a_report(clients: int, more: dict[str, list[int]]):
-    table = pd.DataFrame({"client": range(clients), "examples": 4, "global": 0.5, "personal": 0.75})
+    table = pd.DataFrame({"client": range(clients), "metric": "auroc", "examples": 4, "global": 0.5, "personal": 0.75})
     for name, kinds in more.items():
         table[name] = [kinds[client % 2] for client in range(clients)]
-    (axes,) = client_accuracy.figure(table).axes
+    (axes,) = client_scores.figure(table).axes
     assert len(axes.lines) > 0
+    assert axes.get_ylabel() == "auroc on what the client held out"
     if clients == 3 and more:
         assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "2", "1\n*", "mean"]
 
 
+def test_a_mean_says_how_many_clients_have_a_score():
+    table = pd.DataFrame({"client": range(4), "metric": "auroc", "global": [0.5, 0.7, np.nan, 0.6], "personal": 0.75})
+    text = client_scores.data(table).text
+    assert text == ("Mean auroc over 4 clients: global model 0.6000 (3 of 4 have one), its own model 0.7500.")
+
+
+def test_means_by_different_metrics_stand_in_tables_of_their_own(make_run: Callable[..., Path], tmp_path: Path):
+    for number, metric in enumerate(("accuracy", "auroc")):
+        folder = make_run(str(number), choices={"selector": metric})
+        table = pd.DataFrame({"client": [0, 1], "metric": metric, "global": 0.5, "personal": 0.5})
+        table.to_csv(folder / "client_scores.csv", index=False)
+    part = clusters.build_section(methods.group_runs(runs.collect_runs([tmp_path])[0]))
+    assert part is not None
+    assert [caption.partition(" ")[0] for caption, _ in part.tables] == ["accuracy", "auroc"]
+
+
 def test_a_run_without_clusters_is_reported(tiny: Callable[..., dict[str, Any]], tmp_path: Path):
     run(tiny("evaluation.personal_fraction=0.25", "rounds=1", "pictures=true"), tmp_path / "run")
-    assert is_picture(tmp_path / "run" / "client_accuracy.png")
+    assert is_picture(tmp_path / "run" / "client_scores.png")
     assert not (tmp_path / "run" / "clusters.png").exists()
     part = clusters.build_section(methods.group_runs(runs.collect_runs([tmp_path])[0]))
     assert part is not None
     assert (part.title, [picture.title for picture in part.pictures]) == (
         "Models at the clients",
-        ["Accuracy at the clients after the last round"],
+        ["Models at the clients after the last round"],
     )

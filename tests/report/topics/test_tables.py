@@ -160,11 +160,13 @@ def test_at_the_clients_by_hand(make_run, tmp_path):
     folder = make_run("0", metrics={**own, "personal_best_decile": [None, None, None, 1.0]})
     table = next(table for table in made(tmp_path) if table.name == "at_clients")
     assert [line[2:] for _, grid in table.grids() for line in grid.rows] == [["0.7500", "0.5000", "1.0000"]]
-    (folder / "client_accuracy.csv").write_text("client,examples,global,personal\n0,4,0.5,0.5\n1,4,0.7,1.0\n")
+    (folder / "client_scores.csv").write_text(
+        "client,metric,examples,global,personal\n0,accuracy,4,0.5,0.5\n1,accuracy,4,0.7,1.0\n"
+    )
     table = next(table for table in made(tmp_path) if table.name == "at_clients")
     assert row(table, "random")["site accuracy"] == "0.6000"
-    (folder / "client_accuracy.csv").write_text(
-        "client,examples,global,personal\n0,4,0.5,0.5\n1,4,1.0,1.0\n2,4,0.75,1\n"
+    (folder / "client_scores.csv").write_text(
+        "client,metric,examples,global,personal\n0,accuracy,4,0.5,0.5\n1,accuracy,4,1.0,1.0\n2,accuracy,4,0.75,1\n"
     )
     table = next(table for table in made(tmp_path) if table.name == "at_clients")
     assert "site accuracy" not in row(table, "random")

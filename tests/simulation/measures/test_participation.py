@@ -1,4 +1,4 @@
-"""The global model at clients that never train, worked out a second time; the lines of client_accuracy.csv."""
+"""The global model at clients that never train, worked out a second time; the lines of client_scores.csv."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from fedexp.maths import curve_metrics
 from fedexp.run.run import run
 from fedexp.simulation import build_world
 from fedexp.simulation.build_world import load
-from fedexp.simulation.measures import client_accuracy, own_models, participation
+from fedexp.simulation.measures import client_scores, own_models, participation
 from fedexp.simulation.round import run_round
 
 WORDS = ("evaluation.personal_fraction=0.25", "evaluation.unseen_fraction=0.34")
@@ -64,7 +64,7 @@ def test_clients_are_measured_on_their_own_test_examples(tiny: Tiny, monkeypatch
     right = (network(world.test.inputs(slice(0, 60))).argmax(1) == world.test.y).float()
     parts = [*(world.held_out.shard(client) for client in range(5)), world.unseen.shard(0)]
     assert sorted(len(part) for part in parts) == [0, 0, 15, 15, 15, 15]
-    lines = {line["client"]: line for line in client_accuracy.accuracy_rows(world.exp, world, state)}
+    lines = {line["client"]: line for line in client_scores.score_rows(world.exp, world, state)}
     assert lines.keys() == {client for client in range(6) if len(parts[client])}
     for client, line in lines.items():
         assert line["global"] == pytest.approx(float(right[torch.from_numpy(parts[client])].mean()))
@@ -91,8 +91,8 @@ def test_a_run_leaves_columns_and_a_line_for_each_client(tiny: Tiny, tmp_path: P
     columns = ["participating_accuracy", "unseen_accuracy", "participation_gap"]
     assert table.loc[0, columns].isna().all()
     last = table.iloc[-1]
-    lines = pd.read_csv(tmp_path / "client_accuracy.csv")
-    assert list(lines.columns) == ["client", "examples", "global", "personal", "unseen"]
+    lines = pd.read_csv(tmp_path / "client_scores.csv")
+    assert list(lines.columns) == ["client", "metric", "examples", "global", "personal", "unseen"]
     assert lines["client"].tolist() == list(range(6))
     assert lines["unseen"].tolist() == [0, 0, 0, 0, 1, 1]
     assert lines["personal"].isna().tolist() == [False] * 4 + [True] * 2
@@ -105,4 +105,10 @@ def test_a_run_leaves_columns_and_a_line_for_each_client(tiny: Tiny, tmp_path: P
 
 def test_without_unseen_clients_the_file_has_no_such_column(tiny: Tiny, tmp_path: Path):
     run(tiny(WORDS[0], "rounds=1"), tmp_path)
-    assert list(pd.read_csv(tmp_path / "client_accuracy.csv").columns) == ["client", "examples", "global", "personal"]
+    assert list(pd.read_csv(tmp_path / "client_scores.csv").columns) == [
+        "client",
+        "metric",
+        "examples",
+        "global",
+        "personal",
+    ]

@@ -173,7 +173,7 @@ def test_a_world_that_is_built_again_goes_on_where_the_last_one_stopped(tiny: Ti
 def test_workers_change_nothing(tiny: Tiny, tmp_path: Path):
     for workers in (1, 2):
         run(tiny(*EVERYTHING, f"engine.workers={workers}"), tmp_path / str(workers))
-    for name in ("client_accuracy.csv", "digests.csv", "federation.csv"):
+    for name in ("client_scores.csv", "digests.csv", "federation.csv"):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
     one, two = (pd.read_csv(tmp_path / str(workers) / "metrics.csv") for workers in (1, 2))
     assert one["participation_gap"].tolist() == two["participation_gap"].tolist()

@@ -62,7 +62,7 @@ class TestTables:
     def test_every_table_has_them(self, tiny: Tiny, words: tuple[str, ...], tmp_path: Path):
         config = tiny(*words, "evaluation.personal_fraction=0.2")
         run(config, tmp_path / "run", spec.build(config))
-        for name in ("federation.csv", "client_accuracy.csv", "clients.csv"):
+        for name in ("federation.csv", "client_scores.csv", "clients.csv"):
             assert pd.read_csv(tmp_path / "run" / name)["name"].tolist() == ["Aachen", "Bonn", "Köln"], name
         text = (tmp_path / "run" / "federation.csv").read_text()
         assert text.startswith("client,name,examples,ill,well\n0,Aachen,")

@@ -1,9 +1,10 @@
-"""The models beside each other on what each client held out, from client_accuracy.csv."""
+"""The models beside each other on what each client held out, from client_scores.csv."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fedexp.maths.curve_metrics import is_metric_name
 from fedexp.report.draw import style
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.draw.picture_data import PictureData, of_table
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TITLE = "Accuracy at the clients after the last round"
+TITLE = "Models at the clients after the last round"
 SERIES = {
     "global": "global model",
     "inside": "its cluster's model",
@@ -33,7 +34,7 @@ def figure(table: "pd.DataFrame") -> "Figure":
     table = table.sort_values(order, kind="stable")
     few = len(table) <= _MAX_CLIENTS
     size = (max(6.5, 2.2 + 0.62 * len(table)) if few else 6.5, 4.2)
-    drawn, axes = style.canvas(TITLE, "", "Accuracy on what the client held out", size)
+    drawn, axes = style.canvas(TITLE, "", f"{metric(table)} on what the client held out", size)
     axes.grid(visible=False, axis="x")
     if few:
         _draw_clients(axes, table)
@@ -43,21 +44,33 @@ def figure(table: "pd.DataFrame") -> "Figure":
     return drawn
 
 
+def metric(table: "pd.DataFrame") -> str:
+    """What the numbers are, as the table says."""
+    name = str(table["metric"].iloc[0])
+    return name if is_metric_name(name) else "score"
+
+
 def data(table: "pd.DataFrame") -> PictureData:
-    """The accuracies at each client, and their means in words."""
+    """The scores at each client, and their means in words, with the clients that have no score."""
     series = _series(table)
     cells = {column: table[column].to_numpy(dtype=np.float64) for column in series}
     rows = [
         [client, *(_share_text(values[row]) for values in cells.values())] for row, client in enumerate(_names(table))
     ]
-    means = [f"{series[column]} {_share_text(_mean(values))}" for column, values in cells.items()]
-    text = f"Mean over {len(table):,} clients: {', '.join(means)}."
+    means = [f"{series[column]} {_share_text(_mean(values))}{_part_text(values)}" for column, values in cells.items()]
+    text = f"Mean {metric(table)} over {len(table):,} clients: {', '.join(means)}."
     return of_table(Grid(("client", *series.values()), rows), "clients", text)
 
 
 def _mean(values: np.ndarray) -> float:
     finite = values[np.isfinite(values)]
     return float(finite.mean()) if len(finite) else np.nan
+
+
+def _part_text(values: np.ndarray) -> str:
+    """How many clients have a score, where some have none, such as an AUROC of one class."""
+    count = int(np.isfinite(values).sum())
+    return f" ({count:,} of {len(values):,} have one)" if count < len(values) else ""
 
 
 def _share_text(value: float) -> str:

@@ -1,4 +1,6 @@
-"""client_accuracy.csv: every final model on each client's held-out or own test examples.
+"""client_scores.csv: every final model on each client's held-out or own test examples, by the metric in `metric`.
+
+That is the run's main metric, with clusters the accuracy.
 
 Without clusters these are the global model and the client's own. Clients that never trained follow the others, with 1
 in the column `unseen` and no model of their own. With clusters they are left out.
@@ -22,10 +24,10 @@ from fedexp.simulation.measures.participation import measured_unseen
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 
-COLUMNS = ("client", "cluster", "examples", "global", "inside", "personal", "vote", "max", "mean", "nearest")
+COLUMNS = ("client", "metric", "cluster", "examples", "global", "inside", "personal", "vote", "max", "mean", "nearest")
 
 
-def accuracy_rows(exp: Experiment, world: World, state: State) -> list[dict[str, Any]]:
+def score_rows(exp: Experiment, world: World, state: State) -> list[dict[str, Any]]:
     """A row for each measured client; none if no models are measured at the clients."""
     if not exp.evaluation.personal:
         return []
@@ -66,13 +68,14 @@ def _alone_row(world: World, client: int, shard: np.ndarray, own_model: Weights)
     if world.exp.evaluation.test:
         metric_set, index = world.scorer.metric_set, torch.arange(len(world.test), device=own_model.flat.device)
         scores["test"] = world.scorer.score(own_model, world.test, metric_set, index).metrics[metric_set.main]
-    return {"client": client, "examples": len(shard), "global": None, **scores}
+    return {"client": client, "metric": world.exp.metrics[0], "examples": len(shard), "global": None, **scores}
 
 
 def _client_row(world: World, client: int, shard: np.ndarray, models: tuple[Weights, ...]) -> dict[str, Any]:
     scores = [float(score_on_shard(world, weights, shard)[0]) for weights in models]
     return {
         "client": client,
+        "metric": world.exp.metrics[0],
         "examples": len(shard),
         "global": scores[0],
         "personal": scores[1] if scores[1:] else None,
@@ -91,7 +94,7 @@ def rows_with_clusters(exp: Experiment, world: World, state: State) -> list[dict
         accuracies, examples = _accuracies(
             world, client, [state.models[0], state.models[number], personal_model], models
         )
-        lines.append(dict(zip(COLUMNS, (client, number, examples, *accuracies), strict=True)))
+        lines.append(dict(zip(COLUMNS, (client, "accuracy", number, examples, *accuracies), strict=True)))
     return lines
 
 
@@ -106,4 +109,4 @@ def _accuracies(world: World, client: int, single: list[Weights], ensemble: list
     predictions = [logp.argmax(dim=1) for logp in alone]
     predictions += ensemble_predictions(torch.stack(clusters), server) if clusters else []
     accuracies = [float((answer == labels).double().mean()) for answer in predictions]
-    return accuracies + [None] * (len(COLUMNS) - 3 - len(accuracies)), len(index)
+    return accuracies + [None] * (len(COLUMNS) - 4 - len(accuracies)), len(index)
