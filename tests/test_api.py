@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -270,6 +271,12 @@ def test_a_sweep_is_the_command_and_a_table(tmp_path: Path, capsys: pytest.Captu
     ]
     summaries = [load(folder).summary for folder in table["folder"]]
     assert table["final_accuracy"].tolist() == [summary["final_accuracy"] for summary in summaries]
+
+
+@pytest.mark.parametrize(("points", "got"), [({"local.lr": [0.1, 0.2]}, "dict"), (["local.lr=0.1"], "str")])
+def test_points_that_are_no_list_of_points_are_refused_in_a_line(points: Any, got: str):
+    with pytest.raises(ConfigError, match=f"points must be a file or a list of points, .* got a {got}; several values"):
+        sweep(*TINY, points=points)
 
 
 def test_a_sweep_of_listed_points_keeps_their_rates():

@@ -43,6 +43,16 @@ def sweep_words(
 def _points_text(points: Location | Sequence[Mapping[str, Any]]) -> str:
     if isinstance(points, str | PathLike):
         return override_text(points)
+    if isinstance(points, Mapping) or not all(isinstance(point, Mapping) for point in points):
+        got = (
+            type(points).__name__
+            if isinstance(points, Mapping)
+            else next(type(point).__name__ for point in points if not isinstance(point, Mapping))
+        )
+        raise ConfigError(
+            f'points must be a file or a list of points, [{{"local.lr": 0.1}}, {{"local.lr": 0.3}}], got a {got}; '
+            'several values of one key are sweep(**{"local.lr": [0.1, 0.3]})'
+        )
     return override_text([[f"{key}={override_text(value)}" for key, value in point.items()] for point in points])
 
 

@@ -21,7 +21,7 @@ from fedexp.run.folders import OUTPUTS, is_run
 
 if TYPE_CHECKING:
     from fedexp.report.draw.markdown import Grid
-    from fedexp.report.read.runs import Run
+    from fedexp.report.read.methods import Method
 
 NAME = "report.html"
 
@@ -50,41 +50,43 @@ def act(words: list[str]) -> int:
         raise ConfigError("--columns and --percent are for the tables of methods, which --grid replaces; leave one out")
     directories = list(map(Path, arguments.folders))
     page = arguments.out or (directories[0] if len(directories) == 1 else OUTPUTS) / NAME
-    from fedexp.report.read import runs
+    from fedexp.report.read import methods, runs
+    from fedexp.report.topics.unequal import unequal_conditions
 
     collected_runs, empty = runs.collect_runs(directories)
+    grouped = methods.group_runs(collected_runs)
     try:
-        titled_grids, documents = _write_report(page, collected_runs, empty, arguments)
+        titled_grids, documents = _write_report(page, grouped, empty, arguments)
     except OSError as error:
         raise ConfigError(
             f"cannot write the report {display_path(page)}: {error.strerror}; give another --out"
         ) from error
     with json_document(arguments.json) as content:
         if arguments.json:
-            content |= {"page": page, "tables": documents}
+            content |= {"page": page, "tables": documents, "notes": list(unequal_conditions(grouped))}
         for title, grid in titled_grids:
             sys.stdout.write(f"{title}\n\n{grid.fit_width(width(arguments.wide), '--wide shows them')}\n")
+        if arguments.grid is None:
+            sys.stdout.write("".join(f"note  {note}\n" for note in unequal_conditions(grouped)))
         sys.stdout.write(f"page  {display_path(page)}\n")
     return 0
 
 
 def _write_report(
-    page: Path, collected_runs: "list[Run]", empty: list[Path], arguments: Namespace
+    page: Path, grouped: "list[Method]", empty: list[Path], arguments: Namespace
 ) -> "tuple[list[tuple[str, Grid]], list[dict[str, Any]]]":
     """Writes the page; returns its tables for people, and for programs with means, deviations and counts."""
     from fedexp.report.html import page as html_page
     from fedexp.report.pages import markdown_page
-    from fedexp.report.read import methods
     from fedexp.report.topics.tables import View
 
-    writer, grouped = html_page if page.suffix == ".html" else markdown_page, methods.group_runs(collected_runs)
+    writer = html_page if page.suffix == ".html" else markdown_page
     if arguments.grid is None:
         view = View(columns=arguments.columns, percent=arguments.percent)
         result_tables = writer.write(page, grouped, empty, view)
         documents = [{"title": table.title, "rows": table.frame().to_dict("records")} for table in result_tables]
         return [grid for table in result_tables for grid in table.grids()], documents
-    distinct_runs = [run for method in grouped for run in method.runs]  # a repeated seed once
-    grids = writer.write_grid(page, distinct_runs, arguments.grid)
+    grids = writer.write_grid(page, grouped, arguments.grid)
     documents = [
         {"title": title, "rows": [dict(zip(grid.headings, row, strict=True)) for row in grid.rows]}
         for title, grid in grids

@@ -4,35 +4,40 @@ Legend: S rows, F numbers that the columns become.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from fedexp.core.errors import ConfigError
 from fedexp.data import table
-from fedexp.data.encoding import Column, categories, one_hot, standardise_with_moments
+from fedexp.data.category_checks import demand_categories
+from fedexp.data.encoding import Column, distinct_texts, one_hot, standardise_with_moments
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MAX_CATEGORIES = 1000  # categories of a column, or classes: with more it is hardly one
 EncodedColumn = tuple[np.ndarray, Column]  # float32 [S, width], and how it became that
 
 
 def fit_columns(
-    frame: "pd.DataFrame", names: Sequence[str], train: np.ndarray, *, fill: bool
+    frame: "pd.DataFrame", names: Sequence[str], train: np.ndarray, *, fill: bool, categories: Collection[str] = ()
 ) -> tuple[np.ndarray, tuple[Column, ...]]:
     """The named columns as float32 `[S, F]`, by the rows in the mask `train [S]`, and how they became that.
 
+    Texts of the columns `categories` are categories without doubt.
+
     Raises:
-        ConfigError: a column holds what cannot be encoded, or lacks values and `fill` is not set.
+        ConfigError: a column holds what cannot be encoded, or texts that are hardly categories, or lacks values and
+            `fill` is not set.
     """
     encoded: dict[str, EncodedColumn] = {}
     for block in table.blocks_of_numbers(frame, names):
         encoded |= _fit_numbers(block, train, fill=fill)
     pieces = [
-        encoded[name] if name in encoded else _fit_column(table.column(frame, name, ""), train, fill=fill)
+        encoded[name]
+        if name in encoded
+        else _fit_column(table.column(frame, name, ""), train, fill=fill, declared=name in categories)
         for name in names
     ]
     return _join([numbers for numbers, _ in pieces], len(frame)), tuple(column for _, column in pieces)
@@ -103,7 +108,7 @@ def _fit_numbers(block: "pd.DataFrame", train: np.ndarray, *, fill: bool) -> dic
     return {column.name: (entries, column) for entries, column in zip(encoded.T[..., None], described, strict=True)}
 
 
-def _fit_column(values: "pd.Series", train: np.ndarray, *, fill: bool) -> EncodedColumn:
+def _fit_column(values: "pd.Series", train: np.ndarray, *, fill: bool, declared: bool) -> EncodedColumn:
     """One column as float32 `[S, ...]`."""
     if not fill:
         table.demand_no_missing(values, f"set dataset.missing=fill or dataset.ignore=[{values.name}]")
@@ -117,12 +122,8 @@ def _fit_column(values: "pd.Series", train: np.ndarray, *, fill: bool) -> Encode
             f"column {values.name} must hold numbers or text, got {values.dtype}; set dataset.ignore=[{values.name}]"
         )
     entries = table.texts(values)
-    names = categories(entries, train)
-    if len(names) > MAX_CATEGORIES:
-        raise ConfigError(
-            f"column {values.name} must hold at most {MAX_CATEGORIES:,} categories, got {len(names):,}; set "
-            f"dataset.ignore=[{values.name}]"
-        )
+    names = distinct_texts(entries, train)
+    demand_categories(str(values.name), entries, names, declared=declared)
     return one_hot(entries, names), Column(str(values.name), 0.0, 1.0, tuple(names.tolist()), fill)
 
 

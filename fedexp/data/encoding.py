@@ -67,7 +67,7 @@ def _safe_shift(largest: np.ndarray) -> np.ndarray:
     return np.where(np.abs(power) > SAFE_POWER, -power, 0)
 
 
-def categories(values: np.ndarray, train: np.ndarray) -> np.ndarray:
+def distinct_texts(values: np.ndarray, train: np.ndarray) -> np.ndarray:
     """The distinct non-empty texts `[K]`, sorted, of the training rows of `values [S]`."""
     texts = np.unique(values[train])
     return texts[texts != ""]

@@ -20,7 +20,7 @@ NESTED = (list, tuple, dict, set, np.ndarray)
 
 
 def read(path: Path, texts: Sequence[str] = ()) -> "pd.DataFrame":
-    """The table of a file; in these columns of a CSV file numbers are `texts`, too, as they are written.
+    """The table of a file; in these columns numbers are `texts`, too, of a CSV file as they are written.
 
     Raises:
         ConfigError: its name does not say which kind it is, it cannot be read, two columns have one name, or it has no
@@ -41,6 +41,7 @@ def read(path: Path, texts: Sequence[str] = ()) -> "pd.DataFrame":
                 )  # a column has one type in all its rows
             else:
                 frame = _with_plain_numbers(pd.read_parquet(path))
+                frame = frame.astype({name: object for name in texts if name in frame.columns})
                 _demand_whole_texts(frame)
     except ConfigError:
         raise

@@ -63,6 +63,10 @@ def _without_effect(exp: Experiment, clients: int, participants: int | None) -> 
         yield f"scenario.participants={scenario.participants} is more than there are clients: all {clients} take part"
     if type(exp.attack) is not Attack and not scenario.malicious:
         yield f"attack={attack} does nothing: nobody is malicious; set scenario.malicious"
+    if scenario.malicious and participants:
+        expected = round(min(participants, clients) * scenario.malicious / clients)
+        if reason := exp.attack.why_idle(min(participants, clients), expected):
+            yield f"attack={attack} does nothing: {reason}"
     if type(exp.attack) is Attack and scenario.malicious:
         yield f"scenario.malicious={scenario.malicious}, but nobody attacks: choose an attack"
 

@@ -48,7 +48,7 @@ class Logbook:
         if not name.exists():
             federation.write_csv(name, self.world.class_counts, self.world.label_names, self.world.site_names)
         exp, world = self.exp, self.world
-        for line in banner.lines(exp, world.partition.clients):
+        for line in (*banner.lines(exp, world.partition.clients), *world.data_doubts):
             self.progress.say(line)
         self.progress.say(
             f"{world.partition.clients} clients, {len(world.partition.indices)} training examples, "

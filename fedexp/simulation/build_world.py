@@ -162,6 +162,7 @@ def assemble_world(  # noqa: PLR0913
         data_sha256=data_sha256,
         groups=known_groups(data, partition),
         class_names=data.class_names,
+        data_doubts=data.doubts,
         choice=choice,
         network=network,
         trainer=choice.make_trainer(spec),

@@ -57,6 +57,7 @@ class World(PreparedRun):
     data_sha256: str  # of the dataset as it was loaded
     groups: np.ndarray | None  # [N], which clients belong together, where that is known
     class_names: tuple[str, ...]
+    data_doubts: tuple[str, ...]  # what may not be what the user means, in sentences
     choice: EngineChoice
     network: Callable[[], nn.Module]  # makes one more network of the run's model
     trainer: Trainer

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fedexp.data.encoding import categories, held_out_mask, one_hot, standardise
+from fedexp.data.encoding import distinct_texts, held_out_mask, one_hot, standardise
 
 
 def test_mean_and_deviation_are_those_of_the_training_rows():
@@ -35,7 +35,7 @@ def test_a_constant_is_only_moved_also_where_its_mean_is_rounded():
 
 def test_categories_come_from_the_training_rows():
     values = np.array(["b", "", "a", "c"])
-    names = categories(values, np.array([True, True, True, False]))
+    names = distinct_texts(values, np.array([True, True, True, False]))
     assert names.tolist() == ["a", "b"]
     assert one_hot(values, names).tolist() == [[0, 1], [0, 0], [1, 0], [0, 0]]
 

@@ -18,7 +18,7 @@ def test_two_words_bring_an_experiment():
 def test_every_part_that_is_not_usual_is_named():
     words = (
         "attack=alie",
-        "scenario.malicious=2",
+        "scenario.malicious=3",
         "privacy=client_local",
         "privacy.clip=1",
         "privacy.epsilon=5",
@@ -74,6 +74,12 @@ def test_a_selector_that_learns_and_cannot_choose_says_so():
         (("scenario.malicious=3",), "scenario.malicious=3, but nobody attacks: choose an attack"),
         (("scenario.participants=20",), "scenario.participants=20 is more than there are clients: all 10 take part"),
         (("attack=alie", "scenario.malicious=3"), None),
+        (
+            ("attack=alie", "scenario.malicious=2"),
+            "attack=alie does nothing: its z is 0 with 2 malicious of 10 participants, so they send the plain mean: it "
+            "takes 3, or set attack.z",
+        ),
+        (("attack=alie", "scenario.malicious=2", "attack.z=1"), None),
         (("scenario.participants=10",), None),
     ],
 )

@@ -19,8 +19,8 @@ from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.work import work
 from fedexp.simulation.world import World
 
-LOCAL, CENTRAL = "algorithm=local", "algorithm=central"
 HELD = "evaluation.personal_fraction=0.2"
+LOCAL, CENTRAL = ("algorithm=local", HELD), ("algorithm=central", HELD)
 
 
 def trained_alone(world: World, client: int) -> torch.Tensor:
@@ -41,7 +41,7 @@ def accuracy(world: World, row: torch.Tensor, x: torch.Tensor, y: torch.Tensor) 
 class TestLocal:
     @pytest.mark.parametrize("local", ["local=sgd", "local=adam"])
     def test_each_has_the_model_of_its_own_data_alone(self, tiny: Tiny, local: str):
-        world, plain = world_of(tiny(LOCAL, local)), world_of(tiny("selector=all", local, HELD))
+        world, plain = world_of(tiny(*LOCAL, local)), world_of(tiny("selector=all", local, HELD))
         *_, (state, _, _) = rounds_with_rows(world)
         rows = own_models.personal_models(world.exp, world, state, np.arange(world.partition.clients))
         for client in range(world.partition.clients):
@@ -49,13 +49,13 @@ class TestLocal:
         assert len({tuple(row.tolist()) for row in rows}) == world.partition.clients
 
     def test_nothing_is_sent_and_no_global_model_moves(self, tiny: Tiny):
-        world = world_of(tiny(LOCAL))
+        world = world_of(tiny(*LOCAL))
         for state, row, _ in rounds_with_rows(world):
             assert torch.equal(state.models[0].flat, world.first.flat)
             assert (row["mb_up"], row["mb_down"]) == (0, 0)
 
     def test_what_is_told_of_test_data_is_the_mean_of_their_own_models(self, tiny: Tiny):
-        world = world_of(tiny(LOCAL, "evaluation.validation=true"))
+        world = world_of(tiny(*LOCAL, "evaluation.validation=true"))
         *_, (state, row, _) = run_rounds(world.exp, world, world.initial_state())
         rows = own_models.personal_models(world.exp, world, state, np.arange(world.partition.clients))
         for kind, examples in (("test", world.test), ("validation", world.validation)):
@@ -69,21 +69,21 @@ class TestLocal:
         assert row["personal_accuracy"] == pytest.approx(np.mean([line["personal"] for line in lines]))
 
     def test_of_many_clients_a_sample_is_scored(self, tiny: Tiny):
-        world = world_of(tiny(LOCAL, "evaluation.personal_clients=2"))
+        world = world_of(tiny(*LOCAL, "evaluation.personal_clients=2"))
         assert len(server_data.alone_clients(world.exp, world)) == 2
 
     def test_workers_give_the_same_bytes(self, tiny: Tiny, tmp_path: Path):
         """A worker has ended by the time the last table is written."""
         tables = []
         for workers in (1, 2):
-            config = tiny(LOCAL, f"engine.workers={workers}", "pictures=false")
+            config = tiny(*LOCAL, f"engine.workers={workers}", "pictures=false")
             run(config, tmp_path / str(workers), spec.build(config))
             table = pd.read_csv(tmp_path / str(workers) / "metrics.csv")
             tables.append(table[["test_accuracy", "test_loss", "personal_accuracy"]])
         pd.testing.assert_frame_equal(*tables)
         texts = [(tmp_path / name / "client_scores.csv").read_text() for name in ("1", "2")]
         assert texts[0] == texts[1]
-        assert texts[0].startswith("client,examples,global,personal,test\n")
+        assert texts[0].startswith("client,metric,examples,global,personal,test\n")
 
 
 class TestCentral:
@@ -93,7 +93,7 @@ class TestCentral:
         assert (pooled.offsets.tolist(), pooled.indices.tolist(), pooled.server.tolist()) == ([0, 3], [0, 1, 4], [5])
 
     def test_one_trains_on_what_all_hold_and_the_sites_stay(self, tiny: Tiny):
-        world, plain = world_of(tiny(CENTRAL)), world_of(tiny(HELD))
+        world, plain = world_of(tiny(*CENTRAL)), world_of(tiny(HELD))
         assert world.partition.indices.tolist() == sorted(plain.partition.indices.tolist())
         assert (world.partition.clients, world.sites.clients) == (1, plain.partition.clients)
         assert world.sites.sha256() == plain.partition.sha256()
@@ -103,12 +103,12 @@ class TestCentral:
     def test_it_is_the_model_of_the_federation_of_one(self, tiny: Tiny):
         """With nothing held out both train on all examples, in the same order."""
         whole = "evaluation.personal_fraction=0"
-        worlds = [world_of(tiny(*words, whole)) for words in ([CENTRAL], ["federation=central", "selector=all"])]
+        worlds = [world_of(tiny(*words, whole)) for words in (CENTRAL[:1], ["federation=central", "selector=all"])]
         pooled, central = ([state.models[0].flat for state, _, _ in rounds_with_rows(world)][-1] for world in worlds)
         assert torch.equal(pooled, central)
 
     def test_the_model_is_measured_at_every_site(self, tiny: Tiny):
-        world = world_of(tiny(CENTRAL))
+        world = world_of(tiny(*CENTRAL))
         *_, (state, row, _) = run_rounds(world.exp, world, world.initial_state())
         each = []
         for client in range(world.sites.clients):
@@ -129,7 +129,7 @@ class TestCentral:
         assert not torch.equal(rows[0], world.first.flat)
 
     def test_files_tell_of_the_sites(self, tiny: Tiny, tmp_path: Path):
-        for name, words in (("central", [CENTRAL]), ("plain", [HELD])):
+        for name, words in (("central", CENTRAL), ("plain", [HELD])):
             config = tiny(*words, "pictures=false", "rounds=1")
             run(config, tmp_path / name, spec.build(config))
         summaries = [summary_json.read(tmp_path / name) or {} for name in ("central", "plain")]

@@ -16,6 +16,10 @@ class Attack(Part):
     def refuse(self, facts: Facts) -> None:
         """Raises ConfigError, with the reason, if examples of this kind cannot be attacked in this way."""
 
+    def why_idle(self, participants: int, malicious: int) -> str:
+        """Why the attack changes nothing with so many malicious ones of a round's participants; empty if it does."""
+        return ""
+
     def poison(self, train: Split, indices: np.ndarray, classes: int, rng: np.random.Generator) -> Split:
         """The training data, once, with the malicious clients' examples (`indices [n]`) changed in a copy."""
         return train

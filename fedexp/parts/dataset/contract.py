@@ -94,6 +94,7 @@ class Data:
     target_columns: tuple[Column, ...] = ()
     vocabulary: tuple[str, ...] = ()
     subject_names: tuple[str, ...] | None = None  # by the numbers of `Split.subject`, where these people have names
+    doubts: tuple[str, ...] = ()  # sentences for the first lines of a run: what may not be what the user means
 
     def sha256(self) -> str:
         """Digest of all labels, of evenly spaced examples and of how they are normalised.

@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 
 from fedexp.data import table as columns
-from fedexp.data.columns import MAX_CATEGORIES, columns_in_ranges, encode_columns, fit_columns, number_columns
-from fedexp.data.encoding import Column, held_out_mask, standardise_with_moments
+from fedexp.data.category_checks import describe_doubts
+from fedexp.data.columns import columns_in_ranges, encode_columns, fit_columns
+from fedexp.data.encoding import Column, held_out_mask
 from fedexp.parts import ConfigError, Data, Dataset, Facts, Range, find_user_file, split_by_mask, stamp, stream
+from fedexp.parts.dataset.table_targets import complete_column, read_targets, standard_targets, suggest_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +41,7 @@ class OwnTable(Dataset):
     split: str | None = None
     test_fraction: Annotated[float, Range(0, 1, low_open=True, high_open=True)] = 0.2
     ignore: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     missing: Literal["refuse", "fill"] = "refuse"
     target_scale: Literal["standard", "raw"] = "standard"
     statistics: Literal["pooled", "public", "clipped"] = "pooled"
@@ -54,7 +57,7 @@ class OwnTable(Dataset):
                 f"OwnTable.target must be one column where classes are predicted, got {list(self.targets)}; set "
                 "dataset.predicts=numbers or dataset.predicts=labels"
             )
-        for key, names in (("target", self.targets), ("ignore", self.ignore)):
+        for key, names in (("target", self.targets), ("ignore", self.ignore), ("categories", self.categories)):
             if len(set(names)) < len(names):
                 raise ConfigError(f"OwnTable.{key} must name each column once, got {list(names)}; leave the rest out")
         for value, key, source in (("public", "public_file", self.public_file), ("clipped", "ranges", self.ranges)):
@@ -111,57 +114,50 @@ class OwnTable(Dataset):
 @lru_cache(maxsize=1)
 def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Data:
     """Reads the files once for facts and examples, as long as their sizes and times stay."""
-    frame = columns.read(Path(source[0][0]))
-    public = columns.read(Path(source[1][0])) if settings.public_file is not None else None
-    y, names = _targets(frame, settings)
+    frame, *others = (columns.read(Path(path), settings.categories) for path, *_ in source)
+    public = others[0] if others else None
+    y, names = read_targets(frame, settings)
     groups = y if settings.predicts == "class" else np.zeros(len(frame), np.int64)
     test = _test_rows(frame, settings, groups)
     if settings.predicts == "class" and (unseen := sorted(set(range(len(names))) - set(y[~test].tolist()))):
-        cure = _suggest_numbers(frame, settings, "call some of them train, or leave them out")
+        cure = suggest_numbers(frame, settings, "call some of them train, or leave them out")
         raise ConfigError(
             f"column {settings.targets[0]} must hold every class in the training rows, but {names[unseen[0]]} "
             f"is in test rows alone; {cure}"
         )
     target_columns = tuple(map(Column, names)) if settings.predicts == "numbers" else ()
     if settings.predicts == "numbers" and settings.target_scale == "standard":
-        y, target_columns = _standard_targets(y, settings, ~test, public)
+        y, target_columns = standard_targets(y, settings, ~test, public)
     if settings.predicts != "class":
         y = columns.to_float32(y, " or ".join(settings.targets), "correct them")
     client = client_names = None
     if settings.client is not None:
-        client_names, client = columns.encode_distinct(_complete_column(frame, settings.client, "dataset.client"))
-    x, x_columns = _examples(frame, settings, ~test, public)
+        client_names, client = columns.encode_distinct(complete_column(frame, settings.client, "dataset.client"))
+    inputs = _input_names(frame, settings)
+    x, x_columns = _examples(frame, settings, inputs, ~test, public)
+    doubts = describe_doubts(frame, inputs, settings.targets[0] if settings.predicts == "class" else None)
     train, test_examples = split_by_mask(test, x, y, client)
     subject_names = None if client_names is None else tuple(client_names)
-    return Data(
-        train, test_examples, names, columns=x_columns, target_columns=target_columns, subject_names=subject_names
-    )
+    named = {"columns": x_columns, "target_columns": target_columns, "subject_names": subject_names}
+    return Data(train, test_examples, names, doubts=tuple(doubts), **named)
 
 
-def _standard_targets(
-    y: np.ndarray, settings: OwnTable, train: np.ndarray, public: "pd.DataFrame | None"
-) -> tuple[np.ndarray, tuple[Column, ...]]:
-    """Numbers `[S, K]` in deviations of the training rows, or of public ones, and by what they were divided."""
-    if public is None:
-        y, *moments = standardise_with_moments(y, train)
-        return y, number_columns(settings.targets, *moments)
-    public_y = np.stack(
-        [columns.numbers(_complete_column(public, name, "dataset.target")) for name in settings.targets]
-    )
-    _, mean, std = standardise_with_moments(public_y.T, np.ones(len(public), bool))
-    return (y - mean) / std, number_columns(settings.targets, mean, std)
+def _input_names(frame: "pd.DataFrame", settings: OwnTable) -> list[str]:
+    """The columns that are neither targets nor named otherwise."""
+    for key in ("ignore", "categories"):
+        for name in getattr(settings, key):
+            columns.column(frame, name, f"dataset.{key}")
+    excluded = {*settings.targets, settings.client, settings.split, *settings.ignore}
+    return [name for name in frame.columns if name not in excluded]
 
 
 def _examples(
-    frame: "pd.DataFrame", settings: OwnTable, train: np.ndarray, public: "pd.DataFrame | None"
+    frame: "pd.DataFrame", settings: OwnTable, names: list[str], train: np.ndarray, public: "pd.DataFrame | None"
 ) -> tuple[np.ndarray, tuple[Column, ...]]:
-    """The columns that are neither targets nor named otherwise, as float32 `[S, F]`, and how they became that."""
-    for name in settings.ignore:
-        columns.column(frame, name, "dataset.ignore")
-    excluded = {*settings.targets, settings.client, settings.split, *settings.ignore}
-    names, fill = [name for name in frame.columns if name not in excluded], settings.missing == "fill"
+    """The columns `names` as float32 `[S, F]`, and how they became that."""
+    fill = settings.missing == "fill"
     if settings.statistics == "pooled":
-        x, encoded = fit_columns(frame, names, train, fill=fill)
+        x, encoded = fit_columns(frame, names, train, fill=fill, categories=settings.categories)
     else:
         encoded = _given_columns(settings, names, public, fill=fill)
         x = encode_columns(frame, encoded)
@@ -180,39 +176,7 @@ def _given_columns(
         return columns_in_ranges(settings.ranges or {}, names, fill=fill)
     if missing := [name for name in names if name not in public.columns]:
         raise ConfigError(f"dataset.public_file must have the columns of the table, but lacks {missing[0]}; add it")
-    return fit_columns(public, names, np.ones(len(public), bool), fill=fill)[1]
-
-
-def _targets(frame: "pd.DataFrame", settings: OwnTable) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Classes int64 `[S]` and their names, or numbers float64 `[S, K]` and the names of their columns."""
-    target_columns = [_complete_column(frame, name, "dataset.target") for name in settings.targets]
-    if settings.predicts == "class":
-        names, y = columns.encode_distinct(target_columns[0])
-        singletons = int((np.bincount(y) == 1).sum())
-        if columns.is_number(target_columns[0]) and 2 * singletons > len(names):
-            cure = _suggest_numbers(frame, settings, "choose another dataset.target")
-            raise ConfigError(f"column {settings.targets[0]} makes {singletons:,} classes of one row each; {cure}")
-        if not 2 <= len(names) <= MAX_CATEGORIES:
-            cure = _suggest_numbers(frame, settings, "choose another dataset.target")
-            raise ConfigError(
-                f"column {settings.targets[0]} must hold 2 to {MAX_CATEGORIES:,} classes, got {len(names):,}; {cure}"
-            )
-        return y, tuple(names)
-    for values in target_columns:
-        if not columns.is_number(values):
-            kind = "dates" if values.dtype.kind == "M" else "text"
-            raise ConfigError(
-                f"column {values.name} must hold numbers, since dataset.predicts={settings.predicts}, got {kind}; set "
-                "dataset.predicts=class"
-            )
-    y = np.stack([columns.numbers(values) for values in target_columns], axis=1)
-    if settings.predicts == "labels" and not np.isin(y, (0, 1)).all():
-        odd = settings.targets[int((~np.isin(y, (0, 1))).any(axis=0).argmax())]
-        raise ConfigError(
-            f"column {odd} must hold nothing but 0 and 1, since dataset.predicts=labels, but holds other numbers; set "
-            "dataset.predicts=numbers loss=mse, or dataset.predicts=class for one column of classes"
-        )
-    return y, settings.targets
+    return fit_columns(public, names, np.ones(len(public), bool), fill=fill, categories=settings.categories)[1]
 
 
 def _test_rows(frame: "pd.DataFrame", settings: OwnTable, groups: np.ndarray) -> np.ndarray:
@@ -220,7 +184,7 @@ def _test_rows(frame: "pd.DataFrame", settings: OwnTable, groups: np.ndarray) ->
     if settings.split is None:
         test = held_out_mask(groups, settings.test_fraction, stream(0, "table", "test"))
     else:
-        marks = columns.texts(_complete_column(frame, settings.split, "dataset.split"))
+        marks = columns.texts(complete_column(frame, settings.split, "dataset.split"))
         odd = sorted(set(marks.tolist()) - {"train", "test"})
         if odd:
             raise ConfigError(f"column {settings.split} must hold train or test in every row, got {odd[0]!r}")
@@ -231,18 +195,6 @@ def _test_rows(frame: "pd.DataFrame", settings: OwnTable, groups: np.ndarray) ->
         cure = "name another dataset.split" if settings.split else drawn
         raise ConfigError(
             f"the table must give two training rows and a test row, got {int(test.sum())} of {len(test)} for testing; "
-            f"{_suggest_numbers(frame, settings, cure)}"
+            f"{suggest_numbers(frame, settings, cure)}"
         )
     return test
-
-
-def _suggest_numbers(frame: "pd.DataFrame", settings: OwnTable, cure: str) -> str:
-    """The advice for unusable classes; where the target holds numbers, it is to predict these instead."""
-    target = columns.column(frame, settings.targets[0], "dataset.target")
-    if settings.predicts != "class" or not columns.is_number(target):
-        return cure
-    return f"to predict its numbers set dataset.predicts=numbers loss=mse, else {cure}"
-
-
-def _complete_column(frame: "pd.DataFrame", name: str, key: str) -> "pd.Series":
-    return columns.demand_no_missing(columns.column(frame, name, key), "give every row one, or leave such rows out")

@@ -12,7 +12,6 @@ from fedexp.report.draw.section import Section
 from fedexp.report.html.section import legend_key, section_html
 from fedexp.report.pages import sections
 from fedexp.report.read.methods import Method
-from fedexp.report.read.runs import Run
 from fedexp.report.topics import grid, provenance, setup, tables
 from fedexp.report.topics.setup import Fact
 from fedexp.report.topics.tables import Table, View
@@ -33,11 +32,13 @@ def write(page: Path, methods: Sequence[Method], empty: Sequence[Path], view: Vi
 
 
 @style.style()
-def write_grid(page: Path, runs: Sequence[Run], by: tuple[str, str]) -> list[tuple[str, Grid]]:
+def write_grid(page: Path, methods: Sequence[Method], by: tuple[str, str]) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
+    runs = [run for method in methods for run in method.runs]
     shown = sections.grid_sections(grid.panels(runs, by), by)
     head = _head(f"{by[0]} by {by[1]}", grid.explain(runs))
-    write_atomically(page, _page_html(head, _caveats_html(grid.caveats(runs)), shown).encode())
+    introduction = _facts_html(setup.facts(methods)) + _caveats_html(grid.caveats(runs))
+    write_atomically(page, _page_html(head, introduction, shown).encode())
     return [table for section in shown for table in section.tables]
 
 
@@ -70,8 +71,12 @@ def _file(name: str) -> str:
 
 def _summary_html(facts: Sequence[Fact], outcome: str) -> str:
     """What was run and what came out."""
+    return f'{_facts_html(facts)}<p class="outcome">{escape(outcome)}</p>'
+
+
+def _facts_html(facts: Sequence[Fact]) -> str:
     entries = "".join(f"<div><dt>{escape(term)}</dt><dd>{escape(text)}</dd></div>" for term, text in facts)
-    return f'<dl class="facts">{entries}</dl><p class="outcome">{escape(outcome)}</p>'
+    return f'<dl class="facts">{entries}</dl>'
 
 
 def _caveats_html(caveats: Sequence[str]) -> str:

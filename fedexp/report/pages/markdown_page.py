@@ -10,7 +10,6 @@ from fedexp.report.draw.markdown import Grid, escape_markdown
 from fedexp.report.draw.section import Picture, Section
 from fedexp.report.pages import sections
 from fedexp.report.read.methods import Method
-from fedexp.report.read.runs import Run
 from fedexp.report.topics import grid, provenance, setup, tables
 from fedexp.report.topics.tables import Table, View
 
@@ -22,19 +21,25 @@ def write(page: Path, methods: Sequence[Method], empty: Sequence[Path], view: Vi
     """Writes the page and its folder, the page last, and returns the tables; `empty` are the folders left out."""
     result_tables = tables.make_tables(methods, view)
     csv = {table.name: table.frame().to_csv(index=False) for table in result_tables}
-    facts = "".join(f"* {term}: {escape_markdown(text)}\n" for term, text in setup.facts(methods))
     outcome = escape_markdown(setup.outcome(result_tables[0]))
-    lead = f"# Report\n\n{provenance.count_text(methods)}\n\n{facts}\n{outcome}\n"
+    lead = f"# Report\n\n{provenance.count_text(methods)}\n\n{_facts_list(methods)}\n{outcome}\n"
     compose(page, lead, provenance.caveats(methods, empty), sections.method_sections(methods, result_tables), csv)
     return result_tables
 
 
 @style.style()
-def write_grid(page: Path, runs: Sequence[Run], by: tuple[str, str]) -> list[tuple[str, Grid]]:
+def write_grid(page: Path, methods: Sequence[Method], by: tuple[str, str]) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
+    runs = [run for method in methods for run in method.runs]
     shown = sections.grid_sections(grid.panels(runs, by), by)
-    compose(page, f"# {by[0]} by {by[1]}\n\n{grid.explain(runs)}\n", grid.caveats(runs), shown, {})
+    compose(
+        page, f"# {by[0]} by {by[1]}\n\n{grid.explain(runs)}\n\n{_facts_list(methods)}\n", grid.caveats(runs), shown, {}
+    )
     return [table for section in shown for table in section.tables]
+
+
+def _facts_list(methods: Sequence[Method]) -> str:
+    return "".join(f"* {term}: {escape_markdown(text)}\n" for term, text in setup.facts(methods))
 
 
 def compose(page: Path, lead: str, caveats: Sequence[str], shown: Sequence[Section], csv: Mapping[str, str]) -> None:

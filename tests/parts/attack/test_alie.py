@@ -17,6 +17,15 @@ def test_few_attackers_stay_at_the_mean_and_a_majority_needs_nobody():
     assert largest_z(4, 4) == 0.0
 
 
+def test_the_fewest_that_shift_anything():
+    # of 10 participants 3: s = 6 - 3 = 3 of 7, z = Phi^-1(4 / 7)
+    assert largest_z(10, 3) == pytest.approx(norm.ppf(4 / 7))
+    assert ALIE().why_idle(10, 2).endswith("so they send the plain mean: it takes 3, or set attack.z")
+    assert ALIE().why_idle(2, 1).endswith("no number of them makes it more, or set attack.z")
+    assert not ALIE().why_idle(10, 3)
+    assert not ALIE(z=0.5).why_idle(10, 2)
+
+
 def test_by_hand(scene: AttackerKnowledge):
     # honest: means (2, 0), standard deviations sqrt(2/3) and sqrt(6)
     forged, _ = ALIE(z=2.0).forge(scene)

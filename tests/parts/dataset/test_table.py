@@ -114,7 +114,7 @@ def test_client_names_are_numbered_as_numbers_where_they_are(mine, tmp_path):
 def test_the_file_is_read_once_until_it_changes(mine, tmp_path, monkeypatch):
     reads = []
     plain = table.columns.read
-    monkeypatch.setattr(table.columns, "read", lambda path: reads.append(path) or plain(path))
+    monkeypatch.setattr(table.columns, "read", lambda path, texts: reads.append(path) or plain(path, texts))
     dataset = mine()
     for _ in range(3):
         dataset.facts(tmp_path)
@@ -374,3 +374,34 @@ def test_the_promise_says_what_the_table_tells(tmp_path):
         .summary["privacy"]["promise"]
         .endswith("not covered")
     )
+
+
+def test_an_id_is_refused_by_name_and_kept_if_it_is_declared(mine, tmp_path):
+    rows = "".join(f"P{number},{number % 3},{'no' if number % 2 else 'yes'}\n" for number in range(40))
+    text = f"name,ward,sick\n{rows}"
+    with pytest.raises(ConfigError, match=r"column name has another text in most rows .*dataset.ignore=\[name\]"):
+        mine(text, split=None).load(tmp_path, 0)
+    data = loaded(mine(text, split=None, categories=["name", "ward"]), tmp_path)
+    assert [len(column.categories or ()) for column in data.columns] == [32, 3], (
+        "names of the training rows, three wards"
+    )
+
+
+def test_numbers_of_a_parquet_file_that_are_categories(mine, tmp_path):
+    dataset = mine()
+    pd.read_csv(tmp_path / "mine.csv").to_parquet(tmp_path / "mine.parquet")
+    options = {"target": "sick", "split": "kept", "ignore": ["sex", "ward", "fever", "age"], "categories": ["days"]}
+    data = loaded(OwnTable(file=tmp_path / "mine.parquet", **options), tmp_path)
+    assert dataset.target == "sick"
+    assert data.columns[0].categories == ("1", "3")
+
+
+def test_an_unknown_category_column_is_named(mine, tmp_path):
+    with pytest.raises(ConfigError, match=r"dataset.categories must name a column of the table, got wards"):
+        mine(categories=["wards"]).load(tmp_path, 0)
+
+
+def test_doubts_are_sentences_of_the_data(mine, tmp_path):
+    rows = "".join(f"{number},{number % 3},{'no' if number % 2 else 'yes'}\n" for number in range(40))
+    (doubt,) = loaded(mine(f"id,ward,sick\n{rows}", split=None), tmp_path).doubts
+    assert doubt.startswith("column id has another whole number in every row")
