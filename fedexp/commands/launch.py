@@ -18,6 +18,7 @@ from fedexp.config import saved_config
 from fedexp.config.compose import Composer, Request, make_composer, raw_config, resolve_config
 from fedexp.config.hydra_errors import explain_unknown_key, refuse_missing_folders
 from fedexp.config.location import conf_dir
+from fedexp.config.repeated_keys import describe_repeated_keys
 from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
@@ -41,6 +42,8 @@ def launch(arguments: Namespace) -> Path | None:
 
     Returns: the folder of the run or sweep; None after a look, and in every process of torchrun but the first.
     """
+    if not rank():
+        sys.stderr.write("".join(f"fedexp: {note}\n" for note in describe_repeated_keys(arguments.overrides)))
     request = Request(conf_dir(), arguments.overrides, arguments.config_name, arguments.config_dir)
     try:
         with logs.restore_logging():

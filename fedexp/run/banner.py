@@ -7,6 +7,7 @@ from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
 from fedexp.core.part import option
 from fedexp.parts.attack.contract import Attack
+from fedexp.parts.fleet.contract import Fleet
 from fedexp.simulation.setup.experiment import Experiment
 
 GROUPS = ("dataset", "federation", "model", "local", "selector", "aggregator")  # always named
@@ -16,7 +17,8 @@ def lines(exp: Experiment, clients: int) -> Iterator[str]:
     """Describes the parts and how many of the `clients` take part; notes settings that have no effect."""
     yield " ".join(_words(exp))
     participants = exp.selector.clients_per_round(clients)
-    usual = f"{clients} clients" if participants is None else f"{participants} of {clients} clients a round"
+    all_clients = _with_unit(clients, "client")
+    usual = all_clients if participants is None else f"{participants} of {all_clients} a round"
     participation = exp.pacing.describe(clients) or usual
     yield (
         f"{_with_unit(exp.rounds, 'round')}, {participation}, {_local_work(exp)} of batches of {exp.local.batch_size} "
@@ -61,6 +63,11 @@ def _without_effect(exp: Experiment, clients: int, participants: int | None) -> 
         )
     if participants == clients < scenario.participants and not scenario.pools_data:
         yield f"scenario.participants={scenario.participants} is more than there are clients: all {clients} take part"
+    if exp.pacing.overlaps and type(exp.fleet) is Fleet:
+        yield (
+            f"pacing={option(exp.pacing)} with fleet=none: all clients take the same time, so none is late because it "
+            "is slow; set fleet=simulated"
+        )
     if type(exp.attack) is not Attack and not scenario.malicious:
         yield f"attack={attack} does nothing: nobody is malicious; set scenario.malicious"
     if scenario.malicious and participants:

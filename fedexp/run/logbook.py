@@ -51,7 +51,7 @@ class Logbook:
         for line in (*banner.lines(exp, world.partition.clients), *world.data_doubts):
             self.progress.say(line)
         self.progress.say(
-            f"{world.partition.clients} clients, {len(world.partition.indices)} training examples, "
+            f"{world.partition.clients} client{'s' * (world.partition.clients != 1)}, {len(world.partition.indices)} training examples, "
             f"{world.layout.parameters:,} parameters, {world.pool.size} worker(s) on {device_name(exp)}"
         )
         self.progress.say(f"engine {world.choice.name}: {world.choice.reason}")

@@ -85,3 +85,14 @@ def test_a_selector_that_learns_and_cannot_choose_says_so():
 )
 def test_what_has_no_effect_is_said(words: tuple[str, ...], told: str | None):
     assert list(lines(experiment(*words), 10))[2:] == ([] if told is None else [told])
+
+
+def test_a_pacing_on_a_fleet_of_equals_is_said():
+    note = "pacing=buffered with fleet=none: all clients take the same time, so none is late because it is slow"
+    told = list(
+        lines(experiment("algorithm=fedbuff", "scenario.clients=20", "pacing.clients=5", "pacing.buffer=1"), 20)
+    )
+    assert any(line.startswith(note) for line in told)
+    assert told[1].startswith("30 rounds, 5 of 20 clients at a time, a step after 1 upload, ")
+    words = ("algorithm=fedbuff", "scenario.clients=20", "pacing.clients=5", "pacing.buffer=1", "fleet=simulated")
+    assert not any(line.startswith("pacing=") for line in lines(experiment(*words), 20))

@@ -31,7 +31,8 @@ class Buffered(OverlappingPacing):
         return StepRule(self.clients, self.buffer, None, refills, is_shared, self.max_staleness)
 
     def describe(self, clients: int) -> str:
-        return f"{self.clients} of {clients} clients at a time, a step after {self.buffer} uploads"
+        uploads = "1 upload" if self.buffer == 1 else f"{self.buffer} uploads"
+        return f"{self.clients} of {clients} clients at a time, a step after {uploads}"
 
     def capacity(self, in_flight: int) -> int:
         return max(0, self.clients - in_flight) + (self.buffer - 1 if self.refill == "arrival" else 0)

@@ -62,7 +62,7 @@ def grid_sections(panels: Sequence[Panel], by: tuple[str, str]) -> list[Section]
     sections = []
     for number, panel in enumerate(panels, start=1):
         name, title = f"grid_{number}", panel.title or f"Final test {panel.metric}"
-        tables = [(title, panel.grid("\\".join(by)))]
+        tables = [(title, panel.grid(" / ".join(by)))]
         pictures = [panel_picture(name, panel, by)]
         sections.append(Section(name=name, title=title, pictures=pictures, tables=tables, as_files=True))
     return sections

@@ -108,7 +108,13 @@ def single_label(run: Run) -> str:
     """What a run is called where nothing stands beside it: its algorithm, or up to three parts that are not usual."""
     chosen, usual = options(run), catalog.defaults(conf_dir())
     unusual = [option for role in _NAMING if (option := chosen.get(role, usual[role])) != usual[role]]
-    return chosen.get("algorithm") or ", ".join(unusual[:3]) or chosen.get("selector") or run.folder.name
+    return (
+        chosen.get("algorithm")
+        or ", ".join(unusual[:3])
+        or chosen.get("aggregator")
+        or chosen.get("selector")
+        or run.folder.name
+    )
 
 
 def differing_options(chosen: Sequence[Options]) -> list[str]:

@@ -108,7 +108,7 @@ def panel_picture(name: str, panel: Panel, by: tuple[str, str]) -> Picture:
     style.name_rows(axes, panel.rows)
     axes.axvline(width - 1.5, color=style.PAPER, linewidth=4)
     axes.set_xticks(range(width), labels=[*map(style.shorten, panel.columns), "worst"], rotation=35, ha="right")
-    data = of_table(panel.grid("\\".join(by)))
+    data = of_table(panel.grid(" / ".join(by)))
     return Picture(name=name, title=title, figure=figure, data=data, caption=panel.title)
 
 
