@@ -48,7 +48,7 @@ def read(path: Path, texts: Sequence[str] = ()) -> "pd.DataFrame":
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise ConfigError(
-            f"{path} must be text in UTF-8, but holds the byte 0x{byte:02x}, as a file in Latin-1 does; save it as UTF-8"
+            f"{path} must be text in UTF-8, but holds the byte 0x{byte:02x}, as files in Latin-1 do; save it as UTF-8"
         ) from None
     except ImportError:
         raise ConfigError(f"{path} needs a reader of Parquet files; pip install pyarrow, or give a .csv file") from None

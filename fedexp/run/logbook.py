@@ -47,11 +47,11 @@ class Logbook:
         name = self.folder / "federation.csv"
         if not name.exists():
             federation.write_csv(name, self.world.class_counts, self.world.label_names, self.world.site_names)
-        exp, world = self.exp, self.world
-        for line in (*banner.lines(exp, world.partition.clients), *world.data_doubts):
+        exp, world, clients = self.exp, self.world, self.world.partition.clients
+        for line in (*banner.lines(exp, clients), *world.data_doubts):
             self.progress.say(line)
         self.progress.say(
-            f"{world.partition.clients} client{'s' * (world.partition.clients != 1)}, {len(world.partition.indices)} training examples, "
+            f"{clients} client{'s' * (clients != 1)}, {len(world.partition.indices)} training examples, "
             f"{world.layout.parameters:,} parameters, {world.pool.size} worker(s) on {device_name(exp)}"
         )
         self.progress.say(f"engine {world.choice.name}: {world.choice.reason}")

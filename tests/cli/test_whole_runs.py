@@ -22,7 +22,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_run_from_anywhere(tmp_path: Path):
     told = typed(tmp_path, "run", *FAST, "pictures=true")
     assert told.returncode == 0, told.stderr
-    assert told.stderr == ""
+    assert told.stderr == "fedexp: pictures is given 2 times: pictures=true, the last one, counts\n"
     latest = tmp_path / "outputs" / "latest"
     assert latest.is_symlink()
     names = {path.name for path in latest.iterdir()}
