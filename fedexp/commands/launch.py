@@ -14,11 +14,11 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from fedexp.commands.arguments.repeated_keys import describe_repeated_keys
 from fedexp.config import saved_config
 from fedexp.config.compose import Composer, Request, make_composer, raw_config, resolve_config
 from fedexp.config.hydra_errors import explain_unknown_key, refuse_missing_folders
 from fedexp.config.location import conf_dir
-from fedexp.config.repeated_keys import describe_repeated_keys
 from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError

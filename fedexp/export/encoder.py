@@ -14,8 +14,8 @@ import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.fields import describe_misfit
-from fedexp.data.columns import encode_columns
-from fedexp.data.encoding import Column
+from fedexp.data.tables.columns import encode_columns
+from fedexp.data.tables.encoding import Column
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted_json import read_json
 from fedexp.parts.dataset.contract import Data, Facts, Targets

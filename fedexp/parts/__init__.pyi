@@ -33,8 +33,8 @@ from fedexp.core.values import Trained as Trained
 from fedexp.core.values import Uploads as Uploads
 from fedexp.core.values import Weights as Weights
 from fedexp.core.values import finite as finite
-from fedexp.data.encoding import held_out_mask as held_out_mask
-from fedexp.data.encoding import standardise as standardise
+from fedexp.data.tables.encoding import held_out_mask as held_out_mask
+from fedexp.data.tables.encoding import standardise as standardise
 from fedexp.data.store import Arrays as Arrays
 from fedexp.data.store import find_user_file as find_user_file
 from fedexp.data.store import find_user_path as find_user_path

@@ -15,7 +15,7 @@ from fedexp.config.saved_config import NAME, read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.part import build
-from fedexp.data import table
+from fedexp.data.tables import table
 from fedexp.export.encoder import Encoder, read_encoder
 from fedexp.export.entries import set_entries
 from fedexp.export.export import WEIGHTS

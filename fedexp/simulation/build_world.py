@@ -125,6 +125,7 @@ def prepare(
         probes={name: Examples(split, data, device) for name, split in probes.items()},
         encoding=encoding,
         first=first,
+        data_doubts=data.doubts,
         preparation_figures={"features": dict(encoding.figures), "pretraining": pretraining_figures},
     )
 
@@ -162,7 +163,6 @@ def assemble_world(  # noqa: PLR0913
         data_sha256=data_sha256,
         groups=known_groups(data, partition),
         class_names=data.class_names,
-        data_doubts=data.doubts,
         choice=choice,
         network=network,
         trainer=choice.make_trainer(spec),

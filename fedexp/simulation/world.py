@@ -38,6 +38,7 @@ class PreparedRun:
     public: Examples | None  # the server's own, which no client has
     test: Examples
     probes: dict[str, Examples]  # by the column that the accuracy on them is
+    data_doubts: tuple[str, ...]  # what may not be what the user means, in sentences
     preparation_figures: dict[str, Figures]  # what is worth telling of what was done before the first round, by role
 
 
@@ -57,7 +58,6 @@ class World(PreparedRun):
     data_sha256: str  # of the dataset as it was loaded
     groups: np.ndarray | None  # [N], which clients belong together, where that is known
     class_names: tuple[str, ...]
-    data_doubts: tuple[str, ...]  # what may not be what the user means, in sentences
     choice: EngineChoice
     network: Callable[[], nn.Module]  # makes one more network of the run's model
     trainer: Trainer

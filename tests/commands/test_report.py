@@ -73,7 +73,7 @@ def test_a_cell_of_a_grid_counts_a_repeated_seed_once(make_run, capsys):
                 made = f"{name}{rule}{attack}"
                 make_run(made, seed=seed, accuracy=(0.1, last), choices={"aggregator": rule, "attack": attack})
     assert cli.main(["report", "a", "--grid", "aggregator,attack", "--out", "grid.md"]) == 0
-    assert "| median             | 0.700 ± 0.283 | 0.700 ± 0.283 | 0.700 |" in Path("grid.md").read_text()
+    assert "| median              | 0.700 ± 0.283 | 0.700 ± 0.283 | 0.700 |" in Path("grid.md").read_text()
     capsys.readouterr()
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.data.encoding import Column
+from fedexp.data.tables.encoding import Column
 from fedexp.export import encoder as encoders
 from fedexp.export.encoder import Encoder, read_encoder
 

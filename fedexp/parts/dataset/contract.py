@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from fedexp.core.part import Part
-from fedexp.data.encoding import Column
+from fedexp.data.tables.encoding import Column
 
 Targets = Literal["class", "labels", "numbers", "tokens"]
 TARGET_NAMES: dict[Targets, str] = {"class": "classes", "labels": "labels", "numbers": "numbers", "tokens": "tokens"}

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from fedexp.data.encoding import Column, standardise_with_moments
+from fedexp.data.tables.encoding import Column, standardise_with_moments
 from fedexp.parts import Arrays, Data, Dataset, Facts, load_or_make, split_by_mask
 from fedexp.parts.dataset.digits import held_out_images
 

@@ -20,12 +20,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
-from fedexp.data import table as columns
-from fedexp.data.category_checks import describe_doubts
-from fedexp.data.columns import columns_in_ranges, encode_columns, fit_columns
-from fedexp.data.encoding import Column, held_out_mask
+from fedexp.data.tables import table as columns
+from fedexp.data.tables.category_checks import describe_doubts
+from fedexp.data.tables.columns import columns_in_ranges, encode_columns, fit_columns
+from fedexp.data.tables.encoding import Column, held_out_mask
 from fedexp.parts import ConfigError, Data, Dataset, Facts, Range, find_user_file, split_by_mask, stamp, stream
-from fedexp.parts.dataset.table_targets import complete_column, read_targets, standard_targets, suggest_numbers
+from fedexp.parts.dataset.table_targets import (
+    Predicts,
+    complete_column,
+    read_targets,
+    standard_targets,
+    suggest_numbers,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +42,7 @@ class OwnTable(Dataset):
 
     file: Path
     target: str | tuple[str, ...]
-    predicts: Literal["class", "numbers", "labels"] = "class"
+    predicts: Predicts = "class"
     client: str | None = None
     split: str | None = None
     test_fraction: Annotated[float, Range(0, 1, low_open=True, high_open=True)] = 0.2
@@ -114,20 +120,20 @@ class OwnTable(Dataset):
 @lru_cache(maxsize=1)
 def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Data:
     """Reads the files once for facts and examples, as long as their sizes and times stay."""
-    frame, *others = (columns.read(Path(path), settings.categories) for path, *_ in source)
-    public = others[0] if others else None
-    y, names = read_targets(frame, settings)
+    frame, *public_frames = (columns.read(Path(path), settings.categories) for path, *_ in source)
+    public = public_frames[0] if public_frames else None
+    y, names = read_targets(frame, settings.targets, settings.predicts)
     groups = y if settings.predicts == "class" else np.zeros(len(frame), np.int64)
     test = _test_rows(frame, settings, groups)
     if settings.predicts == "class" and (unseen := sorted(set(range(len(names))) - set(y[~test].tolist()))):
-        cure = suggest_numbers(frame, settings, "call some of them train, or leave them out")
+        cure = suggest_numbers(frame, settings.targets, settings.predicts, "call some of them train, or leave them out")
         raise ConfigError(
             f"column {settings.targets[0]} must hold every class in the training rows, but {names[unseen[0]]} "
             f"is in test rows alone; {cure}"
         )
     target_columns = tuple(map(Column, names)) if settings.predicts == "numbers" else ()
     if settings.predicts == "numbers" and settings.target_scale == "standard":
-        y, target_columns = standard_targets(y, settings, ~test, public)
+        y, target_columns = standard_targets(y, settings.targets, ~test, public)
     if settings.predicts != "class":
         y = columns.to_float32(y, " or ".join(settings.targets), "correct them")
     client = client_names = None
@@ -195,6 +201,6 @@ def _test_rows(frame: "pd.DataFrame", settings: OwnTable, groups: np.ndarray) ->
         cure = "name another dataset.split" if settings.split else drawn
         raise ConfigError(
             f"the table must give two training rows and a test row, got {int(test.sum())} of {len(test)} for testing; "
-            f"{suggest_numbers(frame, settings, cure)}"
+            f"{suggest_numbers(frame, settings.targets, settings.predicts, cure)}"
         )
     return test

@@ -18,9 +18,9 @@ import torch
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.core.random_streams import stream
-from fedexp.data.encoding import held_out_mask
 from fedexp.data.pile import SpillBuffer
 from fedexp.data.store import find_user_file, stamp
+from fedexp.data.tables.encoding import held_out_mask
 from fedexp.data.tokens import Unit, encode_tokens, tokenize, vocabulary
 from fedexp.parts.dataset.contract import IGNORED, Data, Dataset, Facts, Split
 

@@ -36,5 +36,5 @@ def _differing(methods: Sequence[Method], value_of: Callable[[Run], str]) -> str
 
 
 def _names(names: Sequence[str]) -> str:
-    rest = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + rest
+    suffix = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + suffix

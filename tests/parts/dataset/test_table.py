@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.data import columns
+from fedexp.data.tables import columns
 from fedexp.parts.dataset import check_data, table
 from fedexp.parts.dataset.table import OwnTable
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from fedexp.core.errors import ConfigError
-from fedexp.data import table
-from fedexp.data.category_checks import demand_categories
-from fedexp.data.encoding import Column, distinct_texts, one_hot, standardise_with_moments
+from fedexp.data.tables import table
+from fedexp.data.tables.category_checks import demand_categories
+from fedexp.data.tables.encoding import Column, distinct_texts, one_hot, standardise_with_moments
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fedexp.data.encoding import distinct_texts, held_out_mask, one_hot, standardise
+from fedexp.data.tables.encoding import distinct_texts, held_out_mask, one_hot, standardise
 
 
 def test_mean_and_deviation_are_those_of_the_training_rows():

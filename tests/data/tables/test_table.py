@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fedexp.core.errors import ConfigError
-from fedexp.data import table
+from fedexp.data.tables import table
 
 
 def test_a_column_has_one_type_in_all_its_rows(tmp_path):

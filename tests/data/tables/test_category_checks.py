@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fedexp.core.errors import ConfigError
-from fedexp.data.category_checks import demand_categories, describe_doubts
+from fedexp.data.tables.category_checks import demand_categories, describe_doubts
 
 
 def check(texts, **options):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedexp.core.errors import ConfigError
-from fedexp.data import table
+from fedexp.data.tables import table
 
 if TYPE_CHECKING:
     import pandas as pd
