@@ -19,7 +19,10 @@ from fedexp.training.loop.trainer import Task
 from fedexp.training.workers.pool import WorkerPool
 
 Tiny = Callable[..., dict[str, Any]]
-WEIGHTLESS = {"pfnm": ("aggregator.s=1e-9",)}  # what keeps a rule's prior from pulling at agreeing clients
+WEIGHTLESS = {
+    "pfnm": ("aggregator.s=1e-9",),
+    "feddyn": ("aggregator.alpha=0",),
+}  # what keeps a rule from going elsewhere than agreeing clients
 
 
 def world_of(config: dict[str, Any]) -> World:

@@ -79,6 +79,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "fedprox": "algorithm=fedprox",
         "scaffold": "algorithm=scaffold",
         "secagg": "aggregator=secure_mean",
+        "fedexp": "aggregator=extrapolation",
     },
     "local": {"fedprox": "local=prox", "momentum": "local=sgd local.momentum=0.9"},
     "loss": {"ce": "loss=cross_entropy", "crossentropyloss": "loss=cross_entropy", "l1": "loss=mae", "l2": "loss=mse"},
@@ -95,7 +96,11 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "local": "privacy=client_local",
     },
     "selector": {"uniform": "selector=random", "poc": "selector=power_of_choice"},
-    "server_optimizer": {"sgd": "server_optimizer=replace", "none": "server_optimizer=replace"},
+    "server_optimizer": {
+        "sgd": "server_optimizer=replace",
+        "none": "server_optimizer=replace",
+        "fedexp": "algorithm=fedexp",
+    },
     "engine": {name: f"engine.device={name}" for name in ("cuda", "cpu", "gpu")} | {"gpu": "engine.device=cuda"},
 }
 

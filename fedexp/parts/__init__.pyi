@@ -33,13 +33,13 @@ from fedexp.core.values import Trained as Trained
 from fedexp.core.values import Uploads as Uploads
 from fedexp.core.values import Weights as Weights
 from fedexp.core.values import finite as finite
-from fedexp.data.tables.encoding import held_out_mask as held_out_mask
-from fedexp.data.tables.encoding import standardise as standardise
 from fedexp.data.store import Arrays as Arrays
 from fedexp.data.store import find_user_file as find_user_file
 from fedexp.data.store import find_user_path as find_user_path
 from fedexp.data.store import load_or_make as load_or_make
 from fedexp.data.store import stamp as stamp
+from fedexp.data.tables.encoding import held_out_mask as held_out_mask
+from fedexp.data.tables.encoding import standardise as standardise
 from fedexp.data.tokens import Unit as Unit
 from fedexp.data.tokens import encode_tokens as encode_tokens
 from fedexp.data.tokens import tokenize as tokenize

@@ -25,7 +25,8 @@ class Aggregator(Part):
     needs_validation = False
     needs_classes = False  # whether it can only work where targets are classes
     keeps_layout = True  # whether the proposal has the shape of the clients' networks
-    keeps_rows = False  # whether it remembers what each client sent
+    keeps_rows = False  # whether it remembers what each client sent, or the sum of it
+    needs_cohort = ""  # why all rows must have begun from one model, in words that end a refusal
     averages = False  # whether its proposal is the mean of the rows by their shares
     normalises = False  # whether it divides each update by how much its client trained
     reveals = ""  # what it learns of single clients beside what they upload, in words

@@ -1,0 +1,55 @@
+"""FedDyn's clients (Acar et al. 2021, arXiv 2111.04263, algorithm 1): each descends its loss, regularised dynamically.
+
+A client that received x descends F_k(w) - <g_k, w> + alpha/2 ||w - x||^2 and ends at w_k; then g_k <- g_k - alpha
+(w_k - x), zero at first. At the minimum g_k is the gradient of F_k there, so a model that all agree on is a minimum of
+their sum. `aggregator=feddyn` corrects the mean by the mean of the g_k. One row tells both terms: their gradient is
+alpha (w - x - g_k / alpha).
+
+Small alpha is not FedAvg, since the server divides by it; alpha = 0 is. Deviations: alpha is the same for all clients,
+where the authors' code divides it by a client's share of the examples; the regulariser covers the trainable entries.
+The simulation keeps a row for every client that was ever selected. A training that is not finite leaves g_k as it was.
+"""
+
+from typing import Annotated
+
+import numpy as np
+import torch
+
+from fedexp.parts import ClientRows, Context, Memory, Range, Trained, store_rows
+from fedexp.parts.local.any_optimizer import AnyOptimizer
+
+
+class FedDyn(AnyOptimizer):
+    """Steps along the gradient plus alpha times the way from a point that the client's memory has moved."""
+
+    keeps_rows = True
+    no_gradient_sum = "steps along what clients remember of earlier rounds, which is no gradient of this one"
+
+    alpha: Annotated[float, Range(0)] = 0.01
+
+    @property
+    def is_gradient_sum(self) -> bool:
+        return False
+
+    def begin(
+        self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        x = received[:, : ctx.layout.parameters]
+        if not self.alpha:
+            return received, x
+        return received, x + client_gradients(owner, memory, x) / self.alpha
+
+    def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
+        return super().direction(grad, w, anchor) + self.alpha * (w - anchor)
+
+    def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
+        sent = trained.delta()
+        moved = sent[:, : ctx.layout.parameters]
+        gradients = client_gradients(trained.owner, memory, moved) - self.alpha * moved
+        return sent, store_rows(memory, trained, gradients)
+
+
+def client_gradients(owner: np.ndarray, memory: Memory, like: torch.Tensor) -> torch.Tensor:
+    """The g_k `[n, P]` of the clients `owner [n]`; 0 for those that have none yet. `like` is `[n, P]`."""
+    zeros = torch.zeros(like.shape, dtype=like.dtype, device=like.device)
+    return ClientRows.load(memory, like.shape[1], like).restore(owner, zeros, slice(None))

@@ -1,0 +1,87 @@
+"""FedDyn: its fixed point on two quadratics, what the server's memory is, and its limits."""
+
+import numpy as np
+import pytest
+import torch
+from worlds import Tiny, rounds_with_rows, uploads_like, world_of
+
+from fedexp.core.values import Trained, Weights
+from fedexp.parts.aggregator.feddyn import DynamicMean
+from fedexp.simulation import context
+from fedexp.simulation.world import World
+
+CURVATURES, MINIMA = torch.tensor([[1.0], [3.0]]), torch.tensor([[0.0, 1.0], [4.0, -1.0]])
+
+
+def descend(world: World, rule: str, rounds: int) -> torch.Tensor:
+    """The first two entries after rounds in which both clients descend their quadratic to the end."""
+    local, aggregator, owner = world.exp.local, world.exp.aggregator, np.array([0, 1])
+    weights, memory, server = Weights(world.first.flat * 0, world.layout), {}, {}
+    for number in range(1, rounds + 1):
+        ctx, received = context.make_context(world, number), weights.flat.expand(2, -1)
+        start, anchor = local.begin(received, owner, memory, ctx)
+        rows = start.clone()
+        for _ in range(300):
+            gradients = torch.zeros_like(rows)
+            gradients[:, :2] = CURVATURES * (rows[:, :2] - MINIMA)
+            local.update(rows, local.direction(gradients, rows, anchor), torch.zeros(0), torch.tensor(1.0), None)
+        sent, memory = local.finish(Trained(owner, owner * 0 + 300, received, start, rows), memory, ctx)
+        uploads = uploads_like(sent)
+        weights, server = aggregator.combine(weights, uploads, server, ctx)
+        if rule == "feddyn":
+            correction = -local.alpha * server["correction"]  # pyright: ignore[reportAttributeAccessIssue]
+            torch.testing.assert_close(correction, memory["rows"].mean(dim=0), atol=1e-5, rtol=0)
+    return weights.flat[:2]
+
+
+def two(tiny: Tiny, *words: str) -> World:
+    return world_of(tiny(*words, "scenario.clients=2", "scenario.participants=2", "local.lr=0.1"))
+
+
+def test_two_quadratics_end_at_their_joint_optimum(tiny: Tiny):
+    """Curvatures 1 and 3, minima (0, 1) and (4, -1): (3, -0.5); FedAvg ends between the minima, at (2, 0)."""
+    ours = descend(two(tiny, "algorithm=feddyn", "local.alpha=1"), "feddyn", 60)
+    assert ours.tolist() == pytest.approx([3, -0.5], abs=1e-3)
+    fedavg = descend(two(tiny, "aggregator.weighting=uniform"), "fedavg", 3)
+    assert fedavg.tolist() == pytest.approx([2, 0], abs=1e-4)
+
+
+def test_alpha_0_is_fedavg_with_equal_weights(tiny: Tiny):
+    ours, plain = (
+        [state.models[0].flat for state, *_ in rounds_with_rows(world_of(tiny(*words)))]
+        for words in (["algorithm=feddyn", "local.alpha=0"], ["aggregator.weighting=uniform"])
+    )
+    for one, other in zip(ours, plain, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_the_server_remembers_the_mean_of_what_all_clients_do(tiny: Tiny):
+    """Of those that were never asked it is 0."""
+    world = world_of(tiny("algorithm=feddyn", "local.alpha=0.1", "rounds=4", "scenario.participants=2"))
+    for state, *_ in rounds_with_rows(world):
+        kept, clients = state.memory["local"]["rows"], world.partition.clients
+        h = -0.1 * state.memory["aggregator"]["0"]["correction"]
+        torch.testing.assert_close(h, kept.sum(dim=0) / clients, atol=1e-5, rtol=0)
+
+
+def test_a_step_by_hand(tiny: Tiny):
+    """x = 0, g = 0.5, alpha = 0.5: the gradient at w = 2 gains 0.5 (2 - 0 - 1) = 0.5; from 0 to 3 g becomes -1."""
+    world = two(tiny, "local=feddyn", "local.alpha=0.5")
+    rule, ctx, received = world.exp.local, context.make_context(world, 1), world.first.flat[None] * 0
+    memory = {"owner": torch.tensor([1]), "rows": torch.full((1, world.layout.parameters), 0.5)}
+    _, anchor = rule.begin(received, np.array([1]), memory, ctx)
+    assert rule.direction(anchor * 0, anchor * 0 + 2, anchor)[0, 0] == 0.5
+    trained = Trained(np.array([1]), np.array([1]), received, received, received + 3)
+    assert rule.finish(trained, memory, ctx)[1]["rows"][0, 0] == 0.5 - 0.5 * 3
+
+
+def test_the_server_by_hand(tiny: Tiny):
+    """Two of three clients sent 1 and 3: h = -alpha 4/3, so the step is 2 + 4/3; nobody comes, nothing moves."""
+    world = world_of(tiny("scenario.clients=3"))
+    ctx, weights, rule = context.make_context(world, 1), world.first, DynamicMean(alpha=0.1)
+    rows = torch.ones(2, world.layout.size) * torch.tensor([[1.0], [3.0]])
+    after, memory = rule.combine(weights, uploads_like(rows), {}, ctx)
+    torch.testing.assert_close(after.flat, weights.flat + 2 + 4 / 3)
+    unmoved, kept = rule.combine(after, uploads_like(rows[:0]), memory, ctx)
+    assert torch.equal(unmoved.flat, after.flat)
+    assert kept is memory
