@@ -1,10 +1,12 @@
 """The server's half of FedDyn is tested with its clients, in tests/parts/local/test_feddyn.py; here what it refuses."""
 
 import pytest
-from worlds import Tiny, world_of
+from worlds import Tiny
 
+from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.parts.aggregator.feddyn import DynamicMean
+from fedexp.simulation.setup import compatibility
 
 
 def test_a_negative_alpha_is_refused():
@@ -13,5 +15,6 @@ def test_a_negative_alpha_is_refused():
 
 
 def test_uploads_that_began_with_older_models_are_refused(tiny: Tiny):
+    words = ("algorithm=feddyn", "pacing=buffered", "pacing.clients=3", "pacing.buffer=1")
     with pytest.raises(ConfigError, match="remembers with the clients how far each went from the model of the round"):
-        world_of(tiny("algorithm=feddyn", "pacing=buffered", "pacing.clients=3", "pacing.buffer=1"))
+        compatibility.refuse(spec.build(tiny(*words)))
