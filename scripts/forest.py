@@ -13,7 +13,7 @@ from fedexp.replay import page
 from fedexp.replay.page import JudgedCell
 
 COLORS = {"agrees": "#009E73", "disputed": "#0072B2", "differs, explained": "#E69F00", "differs": "#D55E00"}
-WIDTH, LABEL, PLOT, ROW, TOP = 980, 430, 260, 17, 46
+WIDTH, LABEL, PLOT, ROW, TOP = 1020, 430, 260, 17, 46
 REACH = 3.0  # half ranges that the axis shows on either side
 
 
@@ -44,7 +44,8 @@ def line_of(label: str, judged: JudgedCell) -> Line | None:
         return (2 * scale(number) - low - high) / max(high - low, 1e-12) if scale(number) != low else -float(high > low)
 
     explained = ", explained" if judged.cell.explained and judged.verdict.outcome == "differs" else ""
-    values = f"{page.format_published(published)}; ours {page.format_ours(judged)}"
+    stated = page.format_published(published).partition(" [")[0]  # without its place in the source
+    values = f"{stated}; ours {page.format_ours(judged)}"
     name, outcome = f"{label}: {judged.cell.published_number}", judged.verdict.outcome + explained
     spread = 0.0 if published.spread is None else place(published.value + published.spread) - place(published.value)
     least, most = judged.verdict.low, judged.verdict.high
