@@ -273,9 +273,11 @@ def test_a_sweep_is_the_command_and_a_table(tmp_path: Path, capsys: pytest.Captu
     assert table["final_accuracy"].tolist() == [summary["final_accuracy"] for summary in summaries]
 
 
-@pytest.mark.parametrize(("points", "got"), [({"local.lr": [0.1, 0.2]}, "dict"), (["local.lr=0.1"], "str")])
+@pytest.mark.parametrize(
+    ("points", "got"), [({"local.lr": 0.1}, "{'local.lr': 0.1}"), (["a=1"], "'a=1'"), (5, "5"), ([], "\\[\\]")]
+)
 def test_points_that_are_no_list_of_points_are_refused_in_a_line(points: Any, got: str):
-    with pytest.raises(ConfigError, match=f"points must be a file or a list of points, .* got a {got}; several values"):
+    with pytest.raises(ConfigError, match=f"points must be a file or a list of points, .* got {got}; several values"):
         sweep(*TINY, points=points)
 
 

@@ -1,6 +1,6 @@
 """From the arguments of a function to the words of the command, composed and refused as there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -43,17 +43,15 @@ def sweep_words(
 def _points_text(points: Location | Sequence[Mapping[str, Any]]) -> str:
     if isinstance(points, str | PathLike):
         return override_text(points)
-    if isinstance(points, Mapping) or not all(isinstance(point, Mapping) for point in points):
-        got = (
-            type(points).__name__
-            if isinstance(points, Mapping)
-            else next(type(point).__name__ for point in points if not isinstance(point, Mapping))
-        )
+    listed = [] if isinstance(points, Mapping) or not isinstance(points, Iterable) else list(points)
+    if odd := [point for point in listed if not isinstance(point, Mapping)]:
+        points = odd[0]
+    if odd or not listed:
         raise ConfigError(
-            f'points must be a file or a list of points, [{{"local.lr": 0.1}}, {{"local.lr": 0.3}}], got a {got}; '
+            f'points must be a file or a list of points, [{{"local.lr": 0.1}}, {{"local.lr": 0.3}}], got {points!r}; '
             'several values of one key are sweep(**{"local.lr": [0.1, 0.3]})'
         )
-    return override_text([[f"{key}={override_text(value)}" for key, value in point.items()] for point in points])
+    return override_text([[f"{key}={override_text(value)}" for key, value in point.items()] for point in listed])
 
 
 def compose_run(words: list[str], config_dir: Location | None) -> tuple[Composer, Request]:

@@ -66,8 +66,7 @@ def act(words: list[str]) -> int:
             content |= {"page": page, "tables": documents, "notes": list(unequal_conditions(grouped))}
         for title, grid in titled_grids:
             sys.stdout.write(f"{title}\n\n{grid.fit_width(width(arguments.wide), '--wide shows them')}\n")
-        if arguments.grid is None:
-            sys.stdout.write("".join(f"note  {note}\n" for note in unequal_conditions(grouped)))
+        sys.stdout.write("".join(f"note  {note}\n" for note in unequal_conditions(grouped)))
         sys.stdout.write(f"page  {display_path(page)}\n")
     return 0
 

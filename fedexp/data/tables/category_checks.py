@@ -20,29 +20,35 @@ FEW = 10  # texts, or classes with numbers as names, are never doubted
 
 
 def demand_categories(column: str, texts: np.ndarray, names: np.ndarray, *, declared: bool = False) -> None:
-    """Raises ConfigError where the `texts [S]` of a column, with the distinct `names [K]`, are hardly categories.
+    """Raises ConfigError where the `texts [S]` of a column, `names [K]` in the training rows, are hardly categories.
 
     There are more than 1,000; or, where the user has not declared that they are categories, of more than ten distinct
-    texts most are numbers, or most rows have one of their own.
+    texts most are numbers, or there are more than half as many as rows.
     """
     ignore = f"set dataset.ignore=[{column}]"
     if len(names) > MAX_CATEGORIES:
         raise ConfigError(
             f"column {column} must hold at most {MAX_CATEGORIES:,} categories, got {len(names):,}; {ignore}"
         )
-    if declared or len(names) <= FEW:
+    distinct = [str(text) for text in np.unique(texts[texts != ""])]
+    if declared or len(distinct) <= FEW:
         return
-    odd = [name for name in names.tolist() if not _is_number(name)]
+    odd = [text for text in distinct if not _is_number(text)]
     mean_it = f"or, if these are categories, dataset.categories=[{column}]"
-    if 2 * len(odd) < len(names):
+    if odd and all(_is_number(text.replace(",", ".")) for text in odd):
         raise ConfigError(
-            f"column {column} must hold numbers or categories, but among its {len(names) - len(odd):,} different "
+            f"column {column} must have a point in its decimal numbers, got {odd[0]!r}; write "
+            f"{odd[0].replace(',', '.')}, {mean_it}"
+        )
+    if 2 * len(odd) < len(distinct):
+        raise ConfigError(
+            f"column {column} must hold numbers or categories, but among its {len(distinct) - len(odd):,} different "
             f"numbers stands {', '.join(map(repr, odd[:3]))}; correct such cells, leave them empty with "
             f"dataset.missing=fill, {mean_it}"
         )
-    if 2 * len(names) > (texts != "").sum():
+    if 2 * len(distinct) > (texts != "").sum():
         raise ConfigError(
-            f"column {column} has another text in most rows ({len(names):,} texts, such as {str(names[0])!r}), like a "
+            f"column {column} has another text in most rows ({len(distinct):,} texts, such as {distinct[0]!r}), like a "
             f"name, and would become as many inputs; {ignore}, {mean_it}"
         )
 

@@ -47,9 +47,7 @@ def read(path: Path, texts: Sequence[str] = ()) -> "pd.DataFrame":
         raise
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
-        raise ConfigError(
-            f"{path} must be text in UTF-8, but holds the byte 0x{byte:02x}, as files in Latin-1 do; save it as UTF-8"
-        ) from None
+        raise ConfigError(f"{path} must be text in UTF-8, but holds the byte 0x{byte:02x}; save it as UTF-8") from None
     except ImportError:
         raise ConfigError(f"{path} needs a reader of Parquet files; pip install pyarrow, or give a .csv file") from None
     except Exception as error:  # pandas', pyarrow's and the operating system's, of many kinds

@@ -30,14 +30,14 @@ class ALIE(ModelPoisoning):
     z: float | None = None
     knows: Literal["honest", "own"] = "honest"
 
-    def why_idle(self, participants: int, malicious: int) -> str:
+    def why_harmless(self, participants: int, malicious: int) -> str:
         if self.z is not None or largest_z(participants, malicious) > 0:
             return ""
         needed = next((count for count in range(participants) if largest_z(participants, count) > 0), None)
-        least = "no number of them makes it more" if needed is None else f"it takes {needed}"
+        least = "no number of them gives more" if needed is None else f"it takes {needed}"
         return (
-            f"its z is 0 with {malicious} malicious of {participants} participants, so they send the plain mean: "
-            f"{least}, or set attack.z"
+            f"with {malicious} malicious of {participants} participants, as are to be expected, its z is 0 and they "
+            f"send the plain mean of the others: {least}, or set attack.z"
         )
 
     def forge(self, knowledge: AttackerKnowledge) -> tuple[torch.Tensor, Memory]:

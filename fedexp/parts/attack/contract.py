@@ -16,8 +16,8 @@ class Attack(Part):
     def refuse(self, facts: Facts) -> None:
         """Raises ConfigError, with the reason, if examples of this kind cannot be attacked in this way."""
 
-    def why_idle(self, participants: int, malicious: int) -> str:
-        """Why the attack changes nothing with so many malicious ones of a round's participants; empty if it does."""
+    def why_harmless(self, participants: int, malicious: int) -> str:
+        """Why the attack does no harm with so many malicious ones of a round's participants; empty if it does."""
         return ""
 
     def poison(self, train: Split, indices: np.ndarray, classes: int, rng: np.random.Generator) -> Split:

@@ -122,6 +122,7 @@ def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Data
     """Reads the files once for facts and examples, as long as their sizes and times stay."""
     frame, *public_frames = (columns.read(Path(path), settings.categories) for path, *_ in source)
     public = public_frames[0] if public_frames else None
+    inputs = _input_names(frame, settings)
     y, names = read_targets(frame, settings.targets, settings.predicts)
     groups = y if settings.predicts == "class" else np.zeros(len(frame), np.int64)
     test = _test_rows(frame, settings, groups)
@@ -139,7 +140,6 @@ def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Data
     client = client_names = None
     if settings.client is not None:
         client_names, client = columns.encode_distinct(complete_column(frame, settings.client, "dataset.client"))
-    inputs = _input_names(frame, settings)
     x, x_columns = _examples(frame, settings, inputs, ~test, public)
     doubts = describe_doubts(frame, inputs, settings.targets[0] if settings.predicts == "class" else None)
     train, test_examples = split_by_mask(test, x, y, client)
@@ -154,6 +154,10 @@ def _input_names(frame: "pd.DataFrame", settings: OwnTable) -> list[str]:
         for name in getattr(settings, key):
             columns.column(frame, name, f"dataset.{key}")
     excluded = {*settings.targets, settings.client, settings.split, *settings.ignore}
+    if misplaced := [name for name in settings.categories if name in excluded]:
+        raise ConfigError(
+            f"dataset.categories must name columns that are predicted from, got {misplaced[0]}; leave it out"
+        )
     return [name for name in frame.columns if name not in excluded]
 
 

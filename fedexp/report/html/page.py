@@ -15,6 +15,7 @@ from fedexp.report.read.methods import Method
 from fedexp.report.topics import grid, provenance, setup, tables
 from fedexp.report.topics.setup import Fact
 from fedexp.report.topics.tables import Table, View
+from fedexp.report.topics.unequal import unequal_conditions
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
@@ -37,7 +38,9 @@ def write_grid(page: Path, methods: Sequence[Method], by: tuple[str, str]) -> li
     runs = [run for method in methods for run in method.runs]
     shown = sections.grid_sections(grid.panels(runs, by), by)
     head = _head(f"{by[0]} by {by[1]}", grid.explain(runs))
-    introduction = _facts_html(setup.facts(methods)) + _caveats_html(grid.caveats(runs))
+    introduction = _facts_html(setup.facts(methods)) + _caveats_html(
+        [*unequal_conditions(methods), *grid.caveats(runs)]
+    )
     write_atomically(page, _page_html(head, introduction, shown).encode())
     return [table for section in shown for table in section.tables]
 

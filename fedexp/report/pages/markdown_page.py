@@ -12,6 +12,7 @@ from fedexp.report.pages import sections
 from fedexp.report.read.methods import Method
 from fedexp.report.topics import grid, provenance, setup, tables
 from fedexp.report.topics.tables import Table, View
+from fedexp.report.topics.unequal import unequal_conditions
 
 _PICTURES = ("png", "pdf", "svg")
 
@@ -32,9 +33,8 @@ def write_grid(page: Path, methods: Sequence[Method], by: tuple[str, str]) -> li
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
     runs = [run for method in methods for run in method.runs]
     shown = sections.grid_sections(grid.panels(runs, by), by)
-    compose(
-        page, f"# {by[0]} by {by[1]}\n\n{grid.explain(runs)}\n\n{_facts_list(methods)}\n", grid.caveats(runs), shown, {}
-    )
+    lead = f"# {by[0]} by {by[1]}\n\n{grid.explain(runs)}\n\n{_facts_list(methods)}\n"
+    compose(page, lead, [*unequal_conditions(methods), *grid.caveats(runs)], shown, {})
     return [table for section in shown for table in section.tables]
 
 

@@ -38,7 +38,7 @@ def measure(run: Run, name: str) -> float | None:
 def site_values(run: Run) -> np.ndarray:
     """The final global model's main metric at each client that trains, `[n]`; none where it is not known."""
     table = run_tables.read_frame(run.folder / "client_scores.csv", ("client", "metric", "global"))
-    if not len(table) or table["metric"].iloc[0] != run.metric:
+    if not len(table) or set(table["metric"].tolist()) != {run.metric}:
         return np.zeros(0)
     values = table["global"].to_numpy(dtype=np.float64)
     trains = table["unseen"].to_numpy() != 1 if "unseen" in table else np.ones(len(table), dtype=bool)

@@ -22,6 +22,7 @@ SERIES = {
     "mean": "clusters together (mean)",
 }
 _MARKERS = "osD^"
+_LONGEST = 60  # letters of a metric
 _MAX_CLIENTS = 40  # up to so many clients have a place each; of more the distribution is drawn
 
 
@@ -46,8 +47,9 @@ def figure(table: "pd.DataFrame") -> "Figure":
 
 def metric(table: "pd.DataFrame") -> str:
     """What the numbers are, as the table says."""
-    name = str(table["metric"].iloc[0])
-    return name if is_metric_name(name) else "score"
+    names = set(table["metric"].tolist())
+    name = names.pop() if len(names) == 1 else None
+    return name if isinstance(name, str) and len(name) <= _LONGEST and is_metric_name(name) else "score"
 
 
 def data(table: "pd.DataFrame") -> PictureData:

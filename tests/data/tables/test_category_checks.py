@@ -32,10 +32,10 @@ def test_empty_cells_are_no_rows():
 def test_numbers_with_a_damaged_cell():
     numbers = [str(number) for number in range(20)] * 5
     with pytest.raises(
-        ConfigError, match=r"among its 20 different numbers stands '1,5'; correct .* dataset.categories"
+        ConfigError, match=r"among its 20 different numbers stands 'n/a'; correct .* dataset.categories"
     ):
-        check([*numbers, "1,5"])
-    check([*numbers, "1,5"], declared=True)
+        check([*numbers, "n/a"])
+    check([*numbers, "n/a"], declared=True)
     check(numbers + [f"V{number}" for number in range(20)] * 5)  # as many texts as numbers
 
 
@@ -58,3 +58,16 @@ def test_doubts():
     assert doubt == (
         "each of the 12 numbers of column id is a class; to predict the numbers set dataset.predicts=numbers loss=mse"
     )
+
+
+def test_a_decimal_comma_is_named():
+    with pytest.raises(
+        ConfigError, match=r"must have a point in its decimal numbers, got '1,5'; write 1.5, or, if these"
+    ):
+        check([str(number) for number in range(20)] + ["1,5"])
+
+
+def test_texts_of_test_rows_count():
+    texts = np.array([f"P{number}" for number in range(12)])
+    with pytest.raises(ConfigError, match="another text in most rows"):
+        demand_categories("x", texts, texts[:4])

@@ -56,5 +56,5 @@ def test_parquet_whose_texts_are_no_utf8_is_one_line(tmp_path):
 
 def test_a_file_in_latin_1_is_named_with_its_byte(tmp_path):
     (tmp_path / "mine.csv").write_bytes("name,x\nMüller,1\n".encode("latin-1"))
-    with pytest.raises(ConfigError, match="must be text in UTF-8, but holds the byte 0xfc, as files in Latin-1 do"):
+    with pytest.raises(ConfigError, match="must be text in UTF-8, but holds the byte 0xfc; save it as UTF-8"):
         table.read(tmp_path / "mine.csv")

@@ -401,6 +401,12 @@ def test_an_unknown_category_column_is_named(mine, tmp_path):
         mine(categories=["wards"]).load(tmp_path, 0)
 
 
+@pytest.mark.parametrize("name", ["sick", "kept", "age"])
+def test_a_column_that_is_no_input_has_no_categories(mine, tmp_path, name):
+    with pytest.raises(ConfigError, match=f"dataset.categories must name columns that are predicted from, got {name}"):
+        mine(categories=[name], ignore=["age"]).load(tmp_path, 0)
+
+
 def test_doubts_are_sentences_of_the_data(mine, tmp_path):
     rows = "".join(f"{number},{number % 3},{'no' if number % 2 else 'yes'}\n" for number in range(40))
     (doubt,) = loaded(mine(f"id,ward,sick\n{rows}", split=None), tmp_path).doubts

@@ -189,6 +189,11 @@ def test_a_mean_says_how_many_clients_have_a_score():
     assert text == ("Mean auroc over 4 clients: global model 0.6000 (3 of 4 have one), its own model 0.7500.")
 
 
+@pytest.mark.parametrize("cells", [[np.nan, np.nan], ["auroc", "accuracy"], ["$\\frac", "$\\frac"], ["a" * 99] * 2])
+def test_what_is_no_metric_is_called_a_score(cells: list[Any]):
+    assert client_scores.metric(pd.DataFrame({"metric": cells})) == "score"
+
+
 def test_means_by_different_metrics_stand_in_tables_of_their_own(make_run: Callable[..., Path], tmp_path: Path):
     for number, metric in enumerate(("accuracy", "auroc")):
         folder = make_run(str(number), choices={"selector": metric})

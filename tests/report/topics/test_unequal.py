@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from fedexp import run
 from fedexp.report.read import methods, runs
 from fedexp.report.topics import provenance
 from fedexp.report.topics.unequal import unequal_conditions
@@ -12,32 +15,52 @@ def notes(folder: Path) -> list[str]:
     return list(unequal_conditions(methods.group_runs(runs.collect_runs([folder])[0])))
 
 
+def hold(folder: Path, *examples: int) -> None:
+    lines = [f"{client},{count}\n" for client, count in enumerate(examples)]
+    (folder / "federation.csv").write_text("client,examples\n" + "".join(lines))
+
+
 def test_equal_conditions_are_not_spoken_of(make_run: Callable[..., Path], tmp_path: Path):
     for number in range(2):
-        make_run(str(number), choices={"selector": f"s{number}"}, keys={"evaluation.personal_fraction": 0.2})
+        hold(make_run(str(number), choices={"selector": f"s{number}"}), 700, 800)
     assert notes(tmp_path) == []
 
 
-def test_examples_held_out_by_some(make_run: Callable[..., Path], tmp_path: Path):
-    for number, fraction in enumerate((0.0, 0.2, 0.2)):
-        make_run(str(number), choices={"selector": f"s{number}"}, keys={"evaluation.personal_fraction": fraction})
-    assert notes(tmp_path) == [
-        "They do not train on the same examples: evaluation.personal_fraction is 0 for s0 and 0.2 for s1, s2. Set it "
-        "alike for all."
-    ]
+def test_fewer_examples_to_train_on(make_run: Callable[..., Path], tmp_path: Path):
+    for number, count in enumerate((1000, 800, 800)):
+        hold(make_run(str(number), choices={"selector": f"s{number}"}), 200, count)
+    (note,) = notes(tmp_path)
+    assert note.startswith(
+        "The methods do not train on as many examples: 1,200 (s0), 1,000 (s1; s2). Hold out the same"
+    )
     grouped = methods.group_runs(runs.collect_runs([tmp_path])[0])
-    assert provenance.caveats(grouped, [])[0].startswith("They do not train on the same examples")
+    assert provenance.caveats(grouped, [])[0] == note
+
+
+@pytest.mark.parametrize("word", ["selector=greedyfed", "aggregator=zeno", "evaluation.personal_fraction=0.3"])
+def test_real_runs_of_which_one_holds_examples_out(tmp_path: Path, word: str):
+    made = ("dataset=synthetic", "dataset.train_size=120", "scenario.clients=6", "scenario.participants=3", "rounds=1")
+    for name, words in (("a", ()), ("b", (word,))):
+        run(*made, *words, "engine.workers=1", "pictures=false", folder=tmp_path / name, quiet=True)
+    assert notes(tmp_path)[0].startswith("The methods do not train on as many examples: ")
+
+
+def test_runs_of_one_seed_are_compared(make_run: Callable[..., Path], tmp_path: Path):
+    """Clients hold other numbers of examples with another seed, and nothing follows from that."""
+    for name, selector, seed, count in (("0", "a", 0, 5), ("1", "a", 1, 6), ("2", "b", 1, 6)):
+        hold(make_run(name, seed=seed, choices={"selector": selector}), count)
+    assert notes(tmp_path) == []
 
 
 def test_steps_of_another_kind_and_number(make_run: Callable[..., Path], tmp_path: Path):
     make_run("0", choices={"selector": "random"}, keys={"rounds": 4})
     make_run("1", choices={"selector": "random", "pacing": "buffered"}, keys={"rounds": 40})
     fewer, kind = notes(tmp_path)
-    assert fewer.startswith("They do not train for as many rounds: rounds is 4 for ")
-    assert kind.startswith("A round is not the same for all: pacing is synchronous for ")
+    assert fewer.startswith("The methods do not train for as many rounds: 4 (")
+    assert kind.startswith("A round is not the same for all methods: pacing=synchronous (")
 
 
 def test_of_many_methods_some_are_named(make_run: Callable[..., Path], tmp_path: Path):
     for number in range(7):
         make_run(str(number), choices={"selector": f"s{number}"}, keys={"rounds": 1 if number else 2})
-    assert notes(tmp_path)[0].endswith("rounds is 2 for s0 and 1 for s1, s2, s3, s4 and 2 more.")
+    assert notes(tmp_path)[0] == "The methods do not train for as many rounds: 2 (s0), 1 (s1; s2; s3; s4 and 2 more)."
