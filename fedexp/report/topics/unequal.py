@@ -40,7 +40,8 @@ def _runs_of_one_seed(methods: Sequence[Method]) -> list[Run]:
 def _training_examples(run: Run) -> str:
     """How many examples the clients hold for training; empty where no table tells."""
     table = run_tables.read_frame(run.folder / "federation.csv", ("client", "examples"))
-    return f"{np.nansum(pd.to_numeric(table['examples'], errors='coerce')):,.0f}" if len(table) else ""
+    examples = np.asarray(pd.to_numeric(table["examples"], errors="coerce"), dtype=np.float64)
+    return f"{np.nansum(examples):,.0f}" if len(table) else ""
 
 
 def _differing(methods: Sequence[Method], runs: Sequence[Run], value_of: Callable[[Run], str]) -> str:
