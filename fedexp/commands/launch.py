@@ -42,8 +42,6 @@ def launch(arguments: Namespace) -> Path | None:
 
     Returns: the folder of the run or sweep; None after a look, and in every process of torchrun but the first.
     """
-    if not rank():
-        sys.stderr.write("".join(f"fedexp: {note}\n" for note in describe_repeated_keys(arguments.overrides)))
     request = Request(conf_dir(), arguments.overrides, arguments.config_name, arguments.config_dir)
     try:
         with logs.restore_logging():
@@ -150,6 +148,7 @@ def _single(composer: Composer, request: Request) -> Path | None:
     if rank():
         _follow(valid_run.config, valid_run.exp)
         return None
+    sys.stderr.write("".join(f"fedexp: {note}\n" for note in describe_repeated_keys(request.overrides)))
     with _run_folder(config, valid_run) as folder:
         composer.run(request.config_name, partial(job, valid_run=valid_run), request.overrides)
     return folder

@@ -39,9 +39,11 @@ def _runs_of_one_seed(methods: Sequence[Method]) -> list[Run]:
 
 def _training_examples(run: Run) -> str:
     """How many examples the clients hold for training; empty where no table tells."""
-    table = run_tables.read_frame(run.folder / "federation.csv", ("client", "examples"))
+    table = run_tables.read_frame(run.folder / "federation.csv", ("client",))
+    if "examples" not in table:  # of an old run
+        return ""
     examples = np.asarray(pd.to_numeric(table["examples"], errors="coerce"), dtype=np.float64)
-    return f"{np.nansum(examples):,.0f}" if len(table) else ""
+    return f"{np.nansum(examples):,.0f}"
 
 
 def _differing(methods: Sequence[Method], runs: Sequence[Run], value_of: Callable[[Run], str]) -> str:
