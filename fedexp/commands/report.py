@@ -61,12 +61,13 @@ def act(words: list[str]) -> int:
         raise ConfigError(
             f"cannot write the report {display_path(page)}: {error.strerror}; give another --out"
         ) from error
+    notes = list(unequal_conditions(grouped))
     with json_document(arguments.json) as content:
         if arguments.json:
-            content |= {"page": page, "tables": documents, "notes": list(unequal_conditions(grouped))}
+            content |= {"page": page, "tables": documents, "notes": notes}
         for title, grid in titled_grids:
             sys.stdout.write(f"{title}\n\n{grid.fit_width(width(arguments.wide), '--wide shows them')}\n")
-        sys.stdout.write("".join(f"note  {note}\n" for note in unequal_conditions(grouped)))
+        sys.stdout.write("".join(f"note  {note}\n" for note in notes))
         sys.stdout.write(f"page  {display_path(page)}\n")
     return 0
 

@@ -71,8 +71,8 @@ def _without_effect(exp: Experiment, clients: int, participants: int | None) -> 
     if type(exp.attack) is not Attack and not scenario.malicious:
         yield f"attack={attack} does nothing: nobody is malicious; set scenario.malicious"
     if scenario.malicious and participants and not exp.pacing.overlaps:
-        expected = round(min(participants, clients) * scenario.malicious / clients)
-        if reason := exp.attack.why_harmless(min(participants, clients), expected):
+        expected = round(participants * scenario.malicious / clients)
+        if reason := exp.attack.why_harmless(participants, expected):
             yield f"attack={attack} does no harm: {reason}"
     if type(exp.attack) is Attack and scenario.malicious:
         yield f"scenario.malicious={scenario.malicious}, but nobody attacks: choose an attack"
