@@ -107,8 +107,12 @@ def fault_in_examples(split: Split, facts: Facts) -> str | None:
 
 
 def all_finite(x: torch.Tensor) -> bool:
-    """Whether no number of `x [S, *shape]` is NaN or infinite."""
-    return all(bool(piece.isfinite().all()) for piece in x.split(max(1, CHUNK_SIZE // x[0].numel())))
+    """Whether no number of `x [S, *shape]` is NaN or infinite.
+
+    A sum is NaN or infinite if one of its numbers is, and is found faster; it can overflow, so then all are looked at.
+    """
+    pieces = x.split(max(1, CHUNK_SIZE // x[0].numel()))
+    return all(bool(piece.sum().isfinite()) or bool(piece.isfinite().all()) for piece in pieces)
 
 
 def fault_in_targets(split: Split, facts: Facts) -> str | None:

@@ -100,23 +100,35 @@ class Chain(InitialisedModel):
 
 @cache
 def layer_shapes(layers: tuple[str, ...], shape: tuple[int, ...], classes: int) -> list[tuple[int, ...]]:
-    """The input shape of every layer for one example, found on the meta device without computing anything.
+    """The input shape of every layer for one example.
 
     Raises:
         ConfigError: a layer cannot take what the one before it makes; names both.
     """
-    shapes, x = [], torch.empty((2, *shape), device="meta")
+    shapes = []
     for number, text in enumerate(layers, start=1):
-        shapes.append(tuple(x.shape[1:]))
+        shapes.append(tuple(shape))
         try:
-            with torch.device("meta"):
-                x = make_layer(text, shapes[-1], classes).eval()(x)
+            shape = output_shape(text, shapes[-1], classes)
         except (RuntimeError, ValueError) as error:
             raise ConfigError(
                 f"model.layers: {text} (layer {number} of {len(layers)}) cannot take values of shape "
                 f"{list(shapes[-1])}: {first_line(error)}; change it or the layers before it"
             ) from error
     return shapes
+
+
+@torch.no_grad()
+def output_shape(text: str, shape: tuple[int, ...], classes: int) -> tuple[int, ...]:
+    """The shape of what a layer makes of one example of this shape.
+
+    An example of zeros passes through it; on the meta device PyTorch would first import its compiler, for 2 s.
+    """
+    if parse_layer(text)[0] == linear.__name__:
+        with torch.device("meta"):  # no weights are drawn: they may be many
+            return (make_layer(text, shape, classes).out_features,)
+    with torch.random.fork_rng(devices=()):
+        return tuple(make_layer(text, shape, classes).eval()(torch.zeros((1, *shape))).shape[1:])
 
 
 @cache

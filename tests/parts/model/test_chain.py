@@ -1,5 +1,8 @@
 """Networks in words: the published ones are what their sources say, and odd words are refused."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from networks import CIFAR, MNIST, as_published, parameters, published
@@ -173,3 +176,15 @@ def test_a_linear_layer_without_a_number_gives_one_output_a_class_anywhere():
     network = Chain(layers=("flatten", "linear", "relu", "linear")).network(Facts((1, 4, 4), 10, 100))
     assert network(torch.zeros(2, 1, 4, 4)).shape == (2, 10)
     assert [tuple(entry.shape) for entry in network.parameters()] == [(10, 16), (10,), (10, 10), (10,)]
+
+
+def test_a_network_is_checked_without_pytorchs_compiler(tmp_path):
+    code = (
+        "import sys, torch\nfrom fedexp.parts.model.chain import layer_shapes\n"
+        "torch.manual_seed(1)\nstate = torch.get_rng_state()\n"
+        "layers = ('conv 4 3', 'batch_norm', 'relu', 'pool 2', 'flatten', 'linear 8', 'tanh', 'linear')\n"
+        "print(layer_shapes(layers, (1, 8, 8), 3)[-3:], torch.equal(state, torch.get_rng_state()))\n"
+        "print([name for name in sys.modules if name.startswith('torch._dynamo')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert done.stdout.splitlines() == ["[(36,), (8,), (8,)] True", "[]"]
