@@ -45,6 +45,11 @@ def test_the_three_are_run_compared_and_reported(tmp_path: Path):
 
     together = typed(tmp_path, "report", "three", "--out", "report.md")
     assert together.returncode == 0, together.stderr
+    lines = (tmp_path / "report" / "sites.md").read_text().splitlines()
+    heading, _, *rows = ([cell.strip(" *") for cell in line.strip("|").split("|")] for line in lines)
+    assert heading == ["site", "fedavg", "local", "central"]
+    scores = [pd.read_csv(folder / "client_scores.csv")["personal"] for folder in (fedavg, local, central)]
+    assert rows == [[site, *(f"{each[row]:.4f}" for each in scores)] for row, site in enumerate(SITES)]
     table = pd.read_csv(tmp_path / "report" / "at_clients.csv").set_index("method")
     assert table.loc["local", "personal accuracy mean"] > table.loc["central", "personal accuracy mean"]
     assert typed(tmp_path, "verify", "three/1").returncode == 0

@@ -13,6 +13,7 @@ from fedexp.report.topics import (
     provenance,
     rounds,
     selections,
+    sites,
 )
 from fedexp.report.topics.clock import simulated, staleness
 from fedexp.report.topics.grid import Panel, panel_picture
@@ -33,7 +34,7 @@ _READING = {
     ),
     "simulated": "Seconds of the simulated clock from the first round on; otherwise as above.",
 }
-_PANELS = (learning, confusion_matrix, simulated, staleness, privacy, rounds, selections, federation, clusters)
+_PANELS = (sites, learning, confusion_matrix, simulated, staleness, privacy, rounds, selections, federation, clusters)
 
 
 def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -> list[Section]:
