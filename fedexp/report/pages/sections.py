@@ -27,6 +27,7 @@ _READING = {
         "number of seconds to a target. (k/n): only k of the n runs got there, and the mean is over those. Selections "
         "are summed over the rounds. Epsilon, if any, is the federation's at the end."
     ),
+    "metrics": "The other metrics of `evaluation.metrics`, after the last round on the test data.",
     "at_clients": (
         "After the last round, on what each client held out or its own test examples: the mean over clients, and the "
         "means of their worst and best tenths. Personal: of the model that each client uses, its own if it has one. "

@@ -9,7 +9,6 @@ from fedexp.maths.curve_metrics import final
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.read.methods import Method, differing_keys, differing_options, options, settings
 from fedexp.report.read.runs import Run
-from fedexp.report.topics.unequal import unequal_conditions
 
 _PARTLY = "which makes its AUC, selections and rounds smaller and its accuracies earlier than those of a finished run"
 
@@ -22,8 +21,8 @@ def count_text(methods: Sequence[Method]) -> str:
 
 
 def caveats(methods: Sequence[Method], empty: Sequence[Path]) -> list[str]:
-    """What the reader must know before trusting a number, folders in backticks; `empty` are those left out."""
-    notes = list(unequal_conditions(methods))
+    """What the reader must know before trusting a run's number, folders in backticks; `empty` are those left out."""
+    notes = []
     for method in methods:
         for run in method.runs:
             if not run.is_finished:

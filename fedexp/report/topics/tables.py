@@ -17,6 +17,8 @@ from fedexp.report.read.measures import (
     Numbers,
     Statistic,
     client_numbers,
+    further_metrics,
+    further_numbers,
     host_numbers,
     simulated_numbers,
     statistic,
@@ -127,11 +129,15 @@ def make_tables(methods: Sequence[Method], view: View = ALL) -> list[Table]:
         ConfigError: a column was asked for that no table has.
     """
     roa, toa = thresholds(methods, "roa"), thresholds(methods, "toa")
-    metric = shared_metric([run for method in methods for run in method.runs])
+    runs = [run for method in methods for run in method.runs]
+    metric = shared_metric(runs)
     timed = [method for method in methods if all(run.has_simulated_clock for run in method.runs)]
     untimed = len(timed) < len(methods)
     hosts = toa if untimed else ()
     tables = [_table("results", "Results", methods, lambda run: host_numbers(run, metric, roa, hosts))]
+    metrics = further_metrics(runs, metric)
+    further = _table("metrics", "Further metrics", methods, lambda run: further_numbers(run, metrics))
+    tables += [further] if further.quantities else []
     at_clients = _table("at_clients", "At the clients", methods, lambda run: client_numbers(run, metric))
     tables += [_without_repeats(at_clients)] if at_clients.quantities else []
     if timed:
@@ -171,7 +177,7 @@ def _is_share(quantity: str) -> bool:
 def _higher_is_better(quantity: str, metric: str) -> bool | None:
     """None for what is neither good nor bad, and for seconds of the host, which depend on what else it did."""
     if quantity.startswith(_METRIC):
-        return higher_is_better(metric)
+        return higher_is_better(quantity.partition(" ")[2] if quantity.startswith("final ") else metric)
     simulated = quantity.startswith("ToA@") and quantity.endswith(" sim s")
     return False if simulated or quantity.startswith(_LESS_IS_BETTER) else None
 
