@@ -12,7 +12,8 @@ from fedexp import cli
 from fedexp.core.errors import RunError
 
 
-def test_a_key_typed_twice_is_said_once_for_all_points(runs, capsys):
+@pytest.mark.usefixtures("runs")
+def test_a_key_typed_twice_is_said_once_for_all_points(capsys):
     assert cli.main(["run", "-m", "seed=0,1", "seed=2,3"]) == 0
     assert capsys.readouterr().err.count("fedexp: seed is given 2 times: seed=2,3, the last one, counts\n") == 1
 
