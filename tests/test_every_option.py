@@ -139,10 +139,10 @@ PUBLISHED = [path for path in sorted(CONF.glob("algorithm/*.yaml")) if path.stem
 
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
 def test_every_algorithm_names_its_paper(path: Path):
-    """What `fedexp list algorithm` shows ends with authors and year; the next line has the arXiv number."""
+    """What `fedexp list algorithm` shows ends with authors and year; the next line has the paper's number."""
     _, title, paper, *_ = path.read_text().splitlines()
     assert re.fullmatch(r"# .* \([A-Z][\w& .]+ \d{4}\)", title)
-    assert re.match(r"# arXiv \d{4}\.\d{5}[:.,]", paper)
+    assert re.match(r"# (arXiv \d{4}\.\d{5}|doi 10\.\S+)[:.,;]", paper)
 
 
 def test_algorithms_have_the_numbers_of_their_papers(tiny: Callable[..., dict[str, Any]]):
