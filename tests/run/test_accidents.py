@@ -303,7 +303,7 @@ def test_a_run_of_which_nothing_was_finite_says_so(capsys):
 
 
 def test_one_update_that_counts_is_enough():
-    from fedexp.run.summary import all_dropped
+    from fedexp.files.run_tables import all_dropped
 
     assert all_dropped(pd.DataFrame({"participants": [2, 3], "aggregator.dropped": [2, 3]}))
     assert not all_dropped(pd.DataFrame({"participants": [2, 3], "aggregator.dropped": [2, 2]}))

@@ -77,12 +77,16 @@ def runs_table(methods: Sequence[Method]) -> Grid:
     return Grid(headings, rows, len(headings))
 
 
+def _state(run: Run) -> str:
+    return "failed" if run.has_failed else "finished" if run.is_finished else "unfinished"
+
+
 def _run_row(method: Method, run: Run) -> list[str]:
     summary = run.summary or {}
     versions = ", ".join(f"{name} {version}" for name, version in (summary.get("versions") or {}).items())
     git = summary.get("git") or {}
     commit = f"{git['commit'][:10]}{' (changed)' if git.get('dirty') else ''}" if git.get("commit") else "-"
-    state = "repeat" if run in method.repeats else "finished" if run.is_finished else "unfinished"
+    state = "repeat" if run in method.repeats else _state(run)
     seed = "-" if run.seed is None else str(run.seed)
     device = summary.get("device") or "-"
     return [display_path(run.folder), method.label, seed, str(run.rounds[-1]), state, versions or "-", commit, device]

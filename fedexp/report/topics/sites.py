@@ -10,10 +10,10 @@ from fedexp.files import run_tables
 from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.draw.section import Section
-from fedexp.report.read.measures import statistic
+from fedexp.report.read.measures import Statistic, statistic
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import shared_metric
-from fedexp.report.topics.tables import cell_text, decimals
+from fedexp.report.topics.tables import ROUNDING, cell_text, decimals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,8 @@ _MOST_SITES = 100
 _NOTE = (
     "After the last round, on what each site held out or its own test examples, of the model that the site uses: its "
     "own if it has one, else the global one. Mean ± sample standard deviation over the seeds; bold: the best mean of a "
-    "site."
+    "site among methods that have a score in all seeds. (k/n): only in k of n runs the site has a score, which it has "
+    "not where the metric is undefined, such as an AUROC of one class."
 )
 
 
@@ -36,7 +37,7 @@ def build_section(methods: Sequence[Method]) -> Section | None:
     values = [[statistic([run[site] for run in runs]) for runs in scores] for site in sites]
     digits = decimals(f"final {metric}")
     rows = [[site, *(cell_text(value, digits) for value in line)] for site, line in zip(sites, values, strict=True)]
-    means = np.array([[np.nan if value.mean is None else value.mean for value in line] for line in values])
+    means = np.array([[_complete_mean(value) for value in line] for line in values])
     grid = Grid(("site", *(method.label for method in methods)), rows, bold=_best(means, higher_is_better(metric)))
     title = f"{metric.capitalize()} at each site"
     return Section(name="sites", title=title, note=_NOTE, tables=[(title, grid)], as_files=True)
@@ -55,6 +56,10 @@ def site_scores(folder: Path, metric: str) -> dict[str, float | None]:
     }
 
 
+def _complete_mean(value: Statistic) -> float:
+    return np.nan if value.mean is None or value.count < value.runs else value.mean
+
+
 def _column(table: "pd.DataFrame", name: str) -> np.ndarray:
     return table[name].to_numpy(dtype=np.float64) if name in table else np.full(len(table), np.nan)
 
@@ -65,6 +70,6 @@ def _best(means: np.ndarray, higher: bool) -> frozenset[tuple[int, int]]:
     return frozenset(
         (row, int(column) + 1)
         for row, line in enumerate(signed)
-        if np.isfinite(line).all() and line.min() < line.max()
-        for column in np.flatnonzero(line == line.max())
+        if np.isfinite(line).sum() > 1 and not np.isclose(np.nanmin(line), np.nanmax(line), rtol=ROUNDING, atol=0)
+        for column in np.flatnonzero(np.isclose(line, np.nanmax(line), rtol=ROUNDING, atol=0))
     )

@@ -182,8 +182,8 @@ def _point(folder: Path) -> RankedRun:
     for text in saved_config.read(folder).overrides:
         key, _, value = text.partition("=")
         overrides[key.lstrip("+")] = value
-    finished = (folder / "summary.json").is_file()
-    return RankedRun(overrides, run_tables.read_frame(folder / "metrics.csv") if finished else pd.DataFrame())
+    metrics = run_tables.read_frame(folder / "metrics.csv") if (folder / "summary.json").is_file() else pd.DataFrame()
+    return RankedRun(overrides, pd.DataFrame() if run_tables.all_dropped(metrics) else metrics)
 
 
 def _fill_overrides(points: Sequence[RankedRun], folders: Sequence[Path]) -> list[RankedRun]:

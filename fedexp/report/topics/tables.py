@@ -29,6 +29,7 @@ from fedexp.report.read.runs import Run, shared_metric
 
 _ACCURACY, _COUNT, _PERCENT = 4, 1, 2  # decimals
 _COUNTS = ("selections", "rounds", "participants/round")
+ROUNDING = 1e-9  # sums of equal numbers differ by so much, relative to them
 _DIGITS = 4  # that matter, of everything else
 _METRIC = ("final ", "best ", "personal ", "site ")  # what a quantity of the main metric begins with
 _LESS_IS_BETTER = ("loss AUC", "RoA@")
@@ -91,7 +92,7 @@ class Table:
 
     def _grid(self, quantities: Sequence[str]) -> Grid:
         lines = [
-            [method.label, _seeds_text(method), *(self._cell(name, row[name]) for name in quantities)]
+            [method.label, _seeds_text(method), *(self.cell(name, row[name]) for name in quantities)]
             for method, row in zip(self.methods, self.rows, strict=True)
         ]
         bold = {(row, column + 2) for column, name in enumerate(quantities) for row in self._best_rows(name)}
@@ -100,7 +101,8 @@ class Table:
     def _heading(self, name: str) -> str:
         return f"{name} %" if self.view.percent and _is_share(name) else name
 
-    def _cell(self, name: str, value: Statistic) -> str:
+    def cell(self, name: str, value: Statistic) -> str:
+        """A number as the page writes it; with `percent` chosen a share says its unit in the heading alone."""
         if not (self.view.percent and _is_share(name)):
             return cell_text(value, decimals(name))
         parts = (None if part is None else 100 * part for part in (value.mean, value.std))
@@ -115,11 +117,13 @@ class Table:
             for row, line in enumerate(self.rows)
             if (value := line[name]).mean is not None and value.count == value.runs and math.isfinite(value.mean)
         }
-        alike = len(means) == len(self.rows) and len(set(means.values())) == 1
+        alike = len(means) == len(self.rows) and math.isclose(
+            min(means.values()), max(means.values()), rel_tol=ROUNDING
+        )
         if higher is None or alike or not means:
             return []
         best = max(means.values()) if higher else min(means.values())
-        return [row for row, mean in means.items() if mean == best]
+        return [row for row, mean in means.items() if math.isclose(mean, best, rel_tol=ROUNDING)]
 
 
 def make_tables(methods: Sequence[Method], view: View = ALL) -> list[Table]:
