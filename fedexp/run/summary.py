@@ -93,6 +93,12 @@ def audit_verdict(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | No
     return exp.audit.verdict({str(name): None if value != value else value for name, value in last.items()})
 
 
+def further_finals(exp: Experiment, table: "pd.DataFrame") -> dict[str, float | None]:
+    """The last values on the test data of the metrics beside the main one, by their names."""
+    columns = [f"test_{name}" for name in exp.metrics[1:]]
+    return {column.removeprefix("test_"): curve_metrics.final(table[column]) for column in columns if column in table}
+
+
 def privacy_promise(exp: Experiment) -> str | None:
     """What is promised and what is not covered by it; None if nothing is promised."""
     promise = exp.privacy.promise()

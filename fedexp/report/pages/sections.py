@@ -30,8 +30,8 @@ _READING = {
     "metrics": "The other metrics of `evaluation.metrics`, after the last round on the test data.",
     "at_clients": (
         "After the last round, on what each client held out or its own test examples: the mean over clients, and the "
-        "means of their worst and best tenths, without clients where the metric is undefined, as the AUROC of one class "
-        "is. Personal: of the model that each client uses, its own if it has one. "
+        "means of their worst and best tenths; clients where the metric is undefined, as the AUROC of one class, are "
+        "left out. Personal: of the model that each client uses, its own if it has one. "
         "Site: of the global model; where every client trains alone there is none."
     ),
     "simulated": "Seconds of the simulated clock from the first round on; otherwise as above.",
