@@ -56,7 +56,7 @@ def test_every_method_can_compete(study: list[ModuleType]):
     """All share the words and the search of the rate, and no key of a method's own is forgotten in the tables."""
     words = study[0].command("mnist", "harsh", 1)
     methods, shared = read_methods([str(FOLDER / "methods.yaml"), *(word for word in words if "=" in word)])
-    assert [method.name for method in methods][0] == study[2].FIRST
+    assert methods[0].name == study[2].FIRST
     assert [word for word in shared if "interval" in word] == [study[0].RATE]
     searched = [word for method in methods for word in method.words if "interval" in word]
     assert all(len([word for word in method.words if "interval" in word]) <= 1 for method in methods)

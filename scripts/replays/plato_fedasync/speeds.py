@@ -3,8 +3,8 @@
     python scripts/replays/plato_fedasync/speeds.py
 
 A client sleeps min(x, 30) s beside the 10 s of each epoch, x being the Lomax (numpy's pareto) draws of shape 1 with
-seed 1, one a client (plato/config.py and plato/clients/simple.py, commit 60d6779); an epoch has 600 examples. Links take
-no time there.
+seed 1, one a client (plato/config.py and plato/clients/simple.py, commit 60d6779). An epoch has 600 examples, and links
+take no time.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ MBIT = 1e9  # fast enough to take no time
 
 def sleeps() -> np.ndarray:
     """Seconds beside each epoch, `[N]`."""
-    return np.minimum(np.random.RandomState(SEED).pareto(1.0, CLIENTS), LONGEST_S)  # noqa: NPY002
+    return np.minimum(np.random.RandomState(SEED).pareto(1.0, CLIENTS), LONGEST_S)
 
 
 def text() -> str:
