@@ -113,3 +113,10 @@ def test_tables_have_their_columns(study: list[ModuleType]):
             if path.is_file():
                 with path.open(newline="") as file:
                     assert tuple(next(csv.reader(file))) == columns
+
+
+def test_a_fleet_that_was_not_run_here_keeps_its_lines(study: list[ModuleType], tmp_path: Path):
+    path = tmp_path / "mnist.csv"
+    study[0].write(path, ("fleet", "seed"), {"tied": [["tied", "1"]], "even": [["even", "1"]]})
+    study[0].write(path, ("fleet", "seed"), {"even": [["even", "2"], ["even", "3"]]})
+    assert path.read_text() == "fleet,seed\neven,2\neven,3\ntied,1\n"

@@ -12,7 +12,8 @@ import argparse
 import csv
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,10 +122,16 @@ def contest_plan(folder: Path) -> ContestPlan:
     return load(folder, Trust(composed=True))
 
 
-def write(path: Path, head: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    """Writes a table."""
+def write(path: Path, head: Sequence[str], lines: Mapping[str, Sequence[Sequence[str]]]) -> None:
+    """Writes a table of lines by fleet, in the order of the fleets; a fleet that is not among them keeps its lines."""
+    earlier: dict[str, list[list[str]]] = defaultdict(list)
+    if path.is_file():
+        with path.open(newline="") as file:
+            for line in [*csv.reader(file)][1:]:
+                earlier[line[0]].append(line)
+    table = [line for fleet in fleets.SIGMA for line in {**earlier, **lines}.get(fleet, ())]
     with path.open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([head, *lines])
+        csv.writer(file, lineterminator="\n").writerows([head, *table])
 
 
 def main(words: Sequence[str]) -> int:
@@ -143,14 +150,18 @@ def main(words: Sequence[str]) -> int:
         subprocess.run([*fedexp, *command(arguments.dataset, fleet, arguments.jobs)], cwd=ROOT).returncode
         for fleet in chosen
     ]
-    begun = [fleet for fleet in fleets.SIGMA if (ROOT / OUTPUTS / arguments.dataset / fleet / NAME).is_file()]
-    folders = {fleet: ROOT / OUTPUTS / arguments.dataset / fleet for fleet in begun}
-    finished = [line for fleet, folder in folders.items() for line in collect(arguments.dataset, fleet, folder)]
-    write(HERE / f"{arguments.dataset}.csv", COLUMNS, finished)
-    trials = [line for fleet, folder in folders.items() for line in collect_trials(fleet, folder)]
-    write(HERE / f"{arguments.dataset}_trials.csv", TRIAL_COLUMNS, trials)
+    update_tables(arguments.dataset, HERE, ROOT / OUTPUTS / arguments.dataset)
     page.write(HERE)
     return int(any(codes))
+
+
+def update_tables(dataset: str, tables: Path, outputs: Path) -> None:
+    """Writes the tables of a data set anew; fleets that have no contest in `outputs` keep their lines."""
+    folders = {fleet: outputs / fleet for fleet in fleets.SIGMA if (outputs / fleet / NAME).is_file()}
+    results = {fleet: list(collect(dataset, fleet, folder)) for fleet, folder in folders.items()}
+    trials = {fleet: list(collect_trials(fleet, folder)) for fleet, folder in folders.items()}
+    write(tables / f"{dataset}.csv", COLUMNS, results)
+    write(tables / f"{dataset}_trials.csv", TRIAL_COLUMNS, trials)
 
 
 if __name__ == "__main__":
