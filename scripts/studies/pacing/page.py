@@ -101,8 +101,8 @@ def reached(lines: Sequence[Mapping[str, str]], column: str) -> str:
 def ratio(lines: Sequence[Mapping[str, str]], first: Sequence[Mapping[str, str]]) -> str:
     """The geometric mean of the ratios of the seconds to the first target, with its interval, pairs by seed."""
     seconds = {line["seed"]: float(line["seconds_1"]) for line in first if line["seconds_1"]}
-    pairs = [(float(line["seconds_1"]), seconds.get(line["seed"])) for line in lines if line["seconds_1"]]
-    logs = np.array([np.log(ours / theirs) for ours, theirs in pairs if theirs is not None])
+    both = [line for line in lines if line["seconds_1"] and line["seed"] in seconds]
+    logs = np.array([np.log(float(line["seconds_1"]) / seconds[line["seed"]]) for line in both])
     if not len(logs):
         return "-"
     low, high = interval(logs)
