@@ -107,7 +107,7 @@ def ratio(lines: Sequence[Mapping[str, str]], first: Sequence[Mapping[str, str]]
         return "-"
     low, high = interval(logs)
     told = f"{np.exp(logs.mean()):.2f}"
-    return told if low is None else f"{told} ({np.exp(low):.2f} to {np.exp(high):.2f})"
+    return told if low is None or high is None else f"{told} ({np.exp(low):.2f} to {np.exp(high):.2f})"
 
 
 def results(fleet: Lines, targets: Sequence[float]) -> Grid:
