@@ -68,6 +68,8 @@ NEEDS = {
     "experiment=clustered_har": (*MADE, "dataset.shape=[6,16]", "dataset.subjects=6", "evaluation.every=1"),
     "experiment=clustered_synthetic": ("dataset.train_size=240", "dataset.test_size=60", "evaluation.every=1"),
     "experiment=robustness": (*MADE, "evaluation.every=1"),
+    "experiment=pacing_mnist": (*MADE, SIMULATED),
+    "experiment=pacing_cifar10": (*MADE, "dataset.shape=[1,16,16]", SIMULATED, "evaluation.every=1"),
 }
 TARGETS = {"bce": "labels", "mse": "numbers", "mae": "numbers", "huber": "numbers", "next_token": "tokens"}  # of losses
 REAL = {
