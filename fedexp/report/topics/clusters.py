@@ -167,9 +167,9 @@ def _means(methods: Sequence[Method]) -> list[tuple[str, Grid]]:
 
 def _without_empty_columns(rows: Sequence[Sequence[str]]) -> Grid:
     """A table of the kinds of models that some method has."""
-    kept = [0, *(n for n in range(1, len(SERIES) + 1) if any(row[n] != "-" for row in rows))]
+    columns = [0, *(n for n in range(1, len(SERIES) + 1) if any(row[n] != "-" for row in rows))]
     headings = ("method", *SERIES.values())
-    return Grid([headings[n] for n in kept], [[row[n] for n in kept] for row in rows])
+    return Grid([headings[n] for n in columns], [[row[n] for n in columns] for row in rows])
 
 
 def _scores(folder: Path) -> "pd.DataFrame":
