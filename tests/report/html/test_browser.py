@@ -5,6 +5,7 @@ import json
 import time
 
 import pytest
+from browsers import resize, wait_for
 from run_folders import writer
 
 from fedexp import cli
@@ -37,11 +38,6 @@ def _as_new(browser):
     asked = [one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"]
     assert asked
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-
-
-def resize(browser, width: int) -> None:
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
 def find(browser, selector: str):
@@ -82,10 +78,7 @@ def test_a_heading_sorts_and_a_button_copies(browser, page):
     assert find(browser, "#results textarea").get_attribute("value").startswith("| method ")
     copy = find(browser, "#results .copy")
     copy.click()
-    deadline = time.monotonic() + 5
-    while copy.text != "Copied" and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert copy.text == "Copied"
+    assert wait_for(lambda: copy.text == "Copied", 5)
 
 
 def test_tabs_show_one_pane(browser, page):
