@@ -73,7 +73,8 @@ def _file(name: str) -> str:
 
 def _summary_html(facts: Sequence[Fact], outcome: str) -> str:
     """What was run and what came out."""
-    return f'{_facts_html(facts)}<p class="outcome">{escape(outcome)}</p>'
+    unbroken = outcome.replace(" ± ", "\xa0±\xa0")
+    return f'{_facts_html(facts)}<p class="outcome">{escape(unbroken)}</p>'
 
 
 def _facts_html(facts: Sequence[Fact]) -> str:
