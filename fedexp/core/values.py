@@ -151,7 +151,6 @@ class Jobs(Plan):
     begun: np.ndarray
     received: torch.Tensor
     seconds: float | None = None  # simulated, until all have arrived; None: the fleet says
-    downloads: int | None = None  # models sent meanwhile; None: one a client
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ def _dry_rounds(exp: Experiment, world: World) -> Iterator[DryRound]:
         messages = Uploads(jobs.owner, jobs.model, jobs.sizes, zeros, torch.zeros((len(zeros), 1)), zeros, zeros)
         uploads, seconds, mem["fleet"] = deliver(exp, messages, jobs, mem.get("fleet", {}), ctx)
         state = State(number, models, mem, state.sim_s + seconds)
-        traffic = megabytes(exp, ctx, jobs, uploads.owner, jobs.downloads)
+        traffic = megabytes(exp, ctx, jobs, uploads.owner)
         examples = round_work(ctx, jobs.sizes, lockstep)
         yield DryRound(jobs.owner, uploads.owner, examples, traffic["mb_down"], traffic["mb_up"], state.sim_s)
 

@@ -22,11 +22,15 @@ from fedexp.training.workers.pool import FINE_TUNING, Work
 
 
 class ExtraMessages:
-    """Counts the models that clients evaluate or fine-tune in one round besides training, for traffic and clock."""
+    """Counts the models that clients evaluate or fine-tune in one round besides training, for traffic and clock.
+
+    `began [b]` are the clients that were sent a model to train (None: all whose jobs are done in this round).
+    """
 
     def __init__(self) -> None:
         self.reported_losses = 0
         self.fine_tuned = 0
+        self.began: np.ndarray | None = None
         self._evaluators: dict[
             int, tuple[Weights, list[np.ndarray]]
         ] = {}  # by identity of the model, which is kept alive

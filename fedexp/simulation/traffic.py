@@ -18,25 +18,22 @@ from fedexp.simulation.setup.experiment import Experiment
 ANSWER_BYTES = 4  # a loss
 
 
-def megabytes(
-    exp: Experiment, ctx: RoundContext, plan: Plan, arrived: np.ndarray, downloads: int | None = None
-) -> dict[str, float]:
+def megabytes(exp: Experiment, ctx: RoundContext, plan: Plan, arrived: np.ndarray) -> dict[str, float]:
     """The megabytes of a round: down to all that began in it, and up from those whose uploads arrived.
 
-    `arrived [n]` holds the owners of the uploads that came, `downloads` counts the clients that began (None: all of the
-    plan).
+    `arrived [n]` holds the owners of the uploads that came.
     """
     extra = extra_messages(ctx)
     entries, evaluators = ctx.layout.size - len(ctx.traffic.private_columns), extra.evaluators
     message = entries + len(ctx.traffic.extra_rows) * ctx.traffic.sent_entries
     extra_downloads = sum(map(len, evaluators)) + extra.fine_tuned
-    repeated = int(np.isin(plan.owner, np.concatenate([*evaluators, np.zeros(0, np.int64)])).sum())
+    began = plan.owner if extra.began is None else extra.began
+    repeated = int(np.isin(began, np.concatenate([*evaluators, np.zeros(0, np.int64)])).sum())
     examples = sum(len(shard) for owner, shard in zip(plan.owner, plan.shards, strict=True) if owner == SERVER)
     reply_bytes = entries * 4 * extra.fine_tuned + ANSWER_BYTES * extra.reported_losses
     data_bytes = examples * (ctx.traffic.example_bytes + LABEL_BYTES)
-    models_down = count_clients(plan.owner) if downloads is None else downloads
     return {
-        "mb_down": message * 4 / 1e6 * models_down + entries * 4 / 1e6 * (extra_downloads - repeated),
+        "mb_down": message * 4 / 1e6 * count_clients(began) + entries * 4 / 1e6 * (extra_downloads - repeated),
         "mb_up": exp.upload_bytes(message) / 1e6 * count_clients(arrived) + (reply_bytes + data_bytes) / 1e6,
     }
 

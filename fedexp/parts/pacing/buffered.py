@@ -30,7 +30,7 @@ class Buffered(OverlappingPacing):
         refills, is_shared = self.refill == "arrival", ctx.fleet.shares_link
         return StepRule(self.clients, self.buffer, None, refills, is_shared, self.max_staleness)
 
-    def describe(self, clients: int) -> str:
+    def describe(self, clients: int, usual: str) -> str:
         uploads = "1 upload" if self.buffer == 1 else f"{self.buffer} uploads"
         return f"{self.clients} of {clients} clients at a time, a step after {uploads}"
 

@@ -21,7 +21,19 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from fedexp.parts import Arrivals, ConfigError, Context, Memory, Pacing, Plan, Positive, Range, Uploads, Weights
+from fedexp.parts import (
+    Arrivals,
+    ConfigError,
+    Context,
+    Memory,
+    Pacing,
+    Plan,
+    Positive,
+    Range,
+    Uploads,
+    Weights,
+    positions_of,
+)
 from fedexp.parts.pacing.timetable import Candidate, Flight, ServerStep, StepRule, run_step
 
 KINDS = {"owner": np.int64, "begun": np.int64, "lost": np.int64}  # of a flight's columns; others are seconds
@@ -39,6 +51,7 @@ class OverlappingPacing(Pacing):
     """`clients` train at a time."""
 
     overlaps = True
+    prefers_fast = True
     needs_all_rows = False
 
     clients: Annotated[int, Range(1)]
@@ -97,7 +110,7 @@ class OverlappingPacing(Pacing):
             begun,
             {int(number): Weights(flat.to(model.flat), model.layout) for number, flat in versions.items()},
             step.now_s - now_s,
-            len(step.began),
+            np.array(step.began, np.int64),
         )
         remembered = self._remember(step, begun, versions, ctx)
         if self.mixing is not None and len(begun):
@@ -135,23 +148,18 @@ class OverlappingPacing(Pacing):
         return tuple(CLIENT_COLUMNS)
 
     def client_values(self, owner: np.ndarray, memory: Memory) -> dict[str, np.ndarray]:
-        arrived, positions = memory["arrived"], positions_of(owner, memory["arrived"]["owner"])
-        return {name: arrived[column][positions].numpy() for name, column in CLIENT_COLUMNS.items()}
+        arrived = memory["arrived"]
+        positions = positions_of(owner, arrived["owner"].numpy())
+        return {name: arrived[column].numpy()[positions] for name, column in CLIENT_COLUMNS.items()}
 
     def discount(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         arrived = memory["arrived"]
-        positions = positions_of(uploads.owner, arrived["owner"])
+        positions = torch.from_numpy(positions_of(uploads.owner, arrived["owner"].numpy()))
         factor = arrived["factor"][positions].to(uploads.delta)[:, None]
         if self.mixing is None:
             return uploads.with_delta(uploads.delta * factor), memory
         models = uploads.delta + memory["offset"].to(uploads.delta)[positions.to(uploads.delta.device)]
         return uploads.with_delta(models * (self.mixing * factor)), memory
-
-
-def positions_of(owner: np.ndarray, among: torch.Tensor) -> torch.Tensor:
-    """Where each of the clients `owner [n]` stands in `among [m]`, which holds each once."""
-    order = torch.argsort(among)
-    return order[torch.searchsorted(among[order], torch.from_numpy(owner))]
 
 
 def flight_columns(flights: list[Flight]) -> dict[str, torch.Tensor]:
