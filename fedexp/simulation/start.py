@@ -28,7 +28,7 @@ def start(
         model = np.zeros(len(arrivals.begun), np.int64)
     else:
         model = model[positions_of(arrivals.plan.owner, plan.owner)]
-    extra_messages(ctx).began = arrivals.began
+    extra_messages(ctx).arrivals = arrivals
     received = dispatch_versions(exp, world, models, arrivals, model, mem)
     plan_columns = arrivals.plan.owner, arrivals.plan.shards, arrivals.plan.importance, arrivals.plan.deadline_s
     jobs = Jobs(*plan_columns, model=model, begun=arrivals.begun, received=received, seconds=arrivals.seconds)

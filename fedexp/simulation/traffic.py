@@ -1,9 +1,10 @@
 """The traffic of a round: models down, updates up, and messages besides training.
 
-A client that judges a model gets it and answers with a loss; a participant that has judged models has the one that it
-trains already. A client that tunes a model gets it and sends what it made of it. What the server trains on itself has
-been sent to it by clients, label included. Speeds and class counts, a few bytes a client, are not counted. What one
-update costs follows from codec and aggregator (`Experiment.upload_bytes`).
+A client that judges a model gets it and answers with a loss; one that has judged models and then begins to train has
+the one that it trains already, and a participant that tells the loss of what it trains needs no other. A client that
+tunes a model gets it and sends what it made of it. What the server trains on itself has been sent to it by clients,
+label included. Speeds and class counts, a few bytes a client, are not counted. What one update costs follows from codec
+and aggregator (`Experiment.upload_bytes`).
 
 Losses and tuned models are answers and no messages of a round: no codec, attack or noise changes them. Where privacy is
 guaranteed, parts that ask for them are refused (`reveals`).
@@ -27,7 +28,7 @@ def megabytes(exp: Experiment, ctx: RoundContext, plan: Plan, arrived: np.ndarra
     entries, evaluators = ctx.layout.size - len(ctx.traffic.private_columns), extra.evaluators
     message = entries + len(ctx.traffic.extra_rows) * ctx.traffic.sent_entries
     extra_downloads = sum(map(len, evaluators)) + extra.fine_tuned
-    began = plan.owner if extra.began is None else extra.began
+    began = plan.owner if extra.arrivals is None or extra.arrivals.began is None else extra.arrivals.began
     repeated = int(np.isin(began, np.concatenate([*evaluators, np.zeros(0, np.int64)])).sum())
     examples = sum(len(shard) for owner, shard in zip(plan.owner, plan.shards, strict=True) if owner == SERVER)
     reply_bytes = entries * 4 * extra.fine_tuned + ANSWER_BYTES * extra.reported_losses

@@ -16,6 +16,7 @@ once. Legend: C uploads of a step, D entries of a model.
 """
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -101,7 +102,8 @@ class OverlappingPacing(Pacing):
         columns = (owner, journeys.download_s, journeys.training_s, journeys.upload_s, journeys.lost)
         candidates = map(Candidate._make, zip(*(column.tolist() for column in columns), strict=True))
         now_s, link_s = memory.get("now_s", 0.0), memory.get("link_s", 0.0)
-        step = run_step(self.rule(ctx), ctx.round, now_s, link_s, read_flights(memory), candidates)
+        rule = replace(self.rule(ctx), choice_s=ctx.fleet.judging_s)
+        step = run_step(rule, ctx.round, now_s, link_s, read_flights(memory), candidates)
         step.arrived.sort(key=lambda client: (client.begun, client.owner))  # those of one model beside each other
         begun = np.array([client.begun for client in step.arrived], np.int64)
         versions = {**memory.get("versions", {}), str(ctx.round): model.flat}
