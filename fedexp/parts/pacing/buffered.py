@@ -34,5 +34,8 @@ class Buffered(OverlappingPacing):
         uploads = "1 upload" if self.buffer == 1 else f"{self.buffer} uploads"
         return f"{self.clients} of {clients} clients at a time, a step after {uploads}"
 
+    def most_uploads(self, participants: int) -> int:
+        return self.buffer
+
     def capacity(self, in_flight: int) -> int:
         return max(0, self.clients - in_flight) + (self.buffer - 1 if self.refill == "arrival" else 0)

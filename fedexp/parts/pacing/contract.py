@@ -7,6 +7,7 @@ all that arrives in it is then trained as one stack of rows that began with diff
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 
 from fedexp.core.part import Part
 from fedexp.core.values import Memory, Plan, Uploads, Weights
@@ -56,6 +57,14 @@ class Pacing(Part):
     def most_uploads(self, participants: int) -> int:
         """How many uploads a step has at most, where so many clients are chosen in it."""
         return participants
+
+    def most_versions(self, clients: int) -> int:
+        """How many earlier models so many clients can train on at most while the server steps."""
+        return 0
+
+    def versions(self, memory: Memory) -> dict[str, torch.Tensor]:
+        """The models `[D]` that clients train on after a step, by the step in which they were sent."""
+        return {}
 
     def availability(self, memory: Memory, clients: int) -> tuple[np.ndarray, int | None]:
         """The clients `[b]` that still train, ascending, and how many others may begin (None: the selector says)."""

@@ -92,6 +92,15 @@ class OverlappingPacing(Pacing):
             return (1.0 + age) ** -self.exponent
         return 1.0 / (self.slope * np.maximum(age - self.knee, 0.0) + 1.0)
 
+    def most_uploads(self, participants: int) -> int:
+        return self.clients
+
+    def most_versions(self, clients: int) -> int:
+        return min(self.clients, clients)
+
+    def versions(self, memory: Memory) -> dict[str, torch.Tensor]:
+        return memory.get("versions", {})
+
     def availability(self, memory: Memory, clients: int) -> tuple[np.ndarray, int | None]:
         busy = np.sort(memory["flight"]["owner"].numpy()) if memory else np.zeros(0, np.int64)
         return busy, self.capacity(len(busy))
@@ -106,7 +115,7 @@ class OverlappingPacing(Pacing):
         step = run_step(rule, ctx.round, now_s, link_s, read_flights(memory), candidates)
         step.arrived.sort(key=lambda client: (client.begun, client.owner))  # those of one model beside each other
         begun = np.array([client.begun for client in step.arrived], np.int64)
-        versions = {**memory.get("versions", {}), str(ctx.round): model.flat}
+        versions = {**self.versions(memory), str(ctx.round): model.flat}
         arrivals = Arrivals(
             ctx.plan(np.array([client.owner for client in step.arrived], np.int64)),
             begun,
