@@ -106,9 +106,11 @@ class OverlappingPacing(Pacing):
         return busy, self.capacity(len(busy))
 
     def due(self, plan: Plan, model: Weights, memory: Memory, ctx: Context) -> tuple[Arrivals, Memory]:
-        owner = ctx.rng("pacing").permutation(plan.owner)  # which stands for nothing, but decides who gets a late place
+        order = ctx.rng("pacing").permutation(len(plan.owner))  # plan's says nothing, but who gets a late place does
+        owner = plan.owner[order]
+        importance = np.ones(len(owner)) if plan.importance is None else plan.importance[order]
         journeys = ctx.fleet.journeys(owner)
-        columns = (owner, journeys.download_s, journeys.training_s, journeys.upload_s, journeys.lost)
+        columns = (owner, journeys.download_s, journeys.training_s, journeys.upload_s, journeys.lost, importance)
         candidates = map(Candidate._make, zip(*(column.tolist() for column in columns), strict=True))
         now_s, link_s = memory.get("now_s", 0.0), memory.get("link_s", 0.0)
         rule = replace(self.rule(ctx), choice_s=ctx.fleet.judging_s)
@@ -116,14 +118,16 @@ class OverlappingPacing(Pacing):
         step.arrived.sort(key=lambda client: (client.begun, client.owner))  # those of one model beside each other
         begun = np.array([client.begun for client in step.arrived], np.int64)
         versions = {**self.versions(memory), str(ctx.round): model.flat}
+        shards = {**memory.get("shards", {}), **own_shards(plan, ctx)}
         arrivals = Arrivals(
-            ctx.plan(np.array([client.owner for client in step.arrived], np.int64)),
+            plan_of(step.arrived, shards, ctx),
             begun,
             {int(number): Weights(flat.to(model.flat), model.layout) for number, flat in versions.items()},
             step.now_s - now_s,
             np.array(step.began, np.int64),
         )
         remembered = self._remember(step, begun, versions, ctx)
+        remembered["shards"] = {name: shards[name] for client in step.flight if (name := str(client.owner)) in shards}
         if self.mixing is not None and len(begun):
             received = torch.stack([arrivals.versions[number].flat for number in begun.tolist()])
             remembered["offset"] = received - model.flat
@@ -171,6 +175,28 @@ class OverlappingPacing(Pacing):
             return uploads.with_delta(uploads.delta * factor), memory
         models = uploads.delta + memory["offset"].to(uploads.delta)[positions.to(uploads.delta.device)]
         return uploads.with_delta(models * (self.mixing * factor)), memory
+
+
+def own_shards(plan: Plan, ctx: Context) -> dict[str, torch.Tensor]:
+    """The examples, int64, of those clients of a plan that it has train on others than all of theirs, by client."""
+    whole, nothing = ctx.plan(plan.owner), np.zeros(0, np.int64)
+    own, theirs = (np.concatenate([nothing, *each.shards]) for each in (plan, whole))
+    if np.array_equal(plan.sizes, whole.sizes) and np.array_equal(own, theirs):  # faster than client by client
+        return {}
+    shards = zip(plan.owner.tolist(), plan.shards, whole.shards, strict=True)
+    return {
+        str(owner): torch.from_numpy(shard.astype(np.int64))
+        for owner, shard, all_examples in shards
+        if not np.array_equal(shard, all_examples)
+    }
+
+
+def plan_of(arrived: list[Flight], shards: dict[str, torch.Tensor], ctx: Context) -> Plan:
+    """The plan of clients that arrive, as it was when they began; `shards` are those of `own_shards`."""
+    plan = ctx.plan(np.array([client.owner for client in arrived], np.int64))
+    by_client = zip(plan.owner.tolist(), plan.shards, strict=True)
+    trained = tuple(shards[str(owner)].numpy() if str(owner) in shards else shard for owner, shard in by_client)
+    return Plan(plan.owner, trained, np.array([client.importance for client in arrived]))
 
 
 def flight_columns(flights: list[Flight]) -> dict[str, torch.Tensor]:

@@ -17,13 +17,14 @@ UPLOADING, ARRIVING = 0, 1  # what happens first at the same time
 
 
 class Candidate(NamedTuple):
-    """A client that may begin, and how long it would take; what is `lost` never arrives."""
+    """A client that may begin, how long it would take, and what its upload weighs; what is `lost` never arrives."""
 
     owner: int
     download_s: float
     training_s: float
     upload_s: float
     lost: bool
+    importance: float = 1.0
 
 
 class Flight(NamedTuple):
@@ -39,6 +40,7 @@ class Flight(NamedTuple):
     upload_s: float
     arrives_s: float
     lost: bool
+    importance: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -123,11 +125,11 @@ class Timetable:
     def begin_candidates(self) -> None:
         """Lets candidates begin as soon as they are chosen, as many as there are free places."""
         for _ in range(min(self.rule.concurrency - len(self.events), len(self.candidates))):
-            owner, download_s, training_s, upload_s, lost = self.candidates.popleft()
+            owner, download_s, training_s, upload_s, lost, importance = self.candidates.popleft()
             now_s = max(self.step.now_s, self.choice_s)
             ready_s = now_s + download_s + training_s
             arrives_s = math.inf if self.rule.is_shared and not lost else ready_s + upload_s
-            client = Flight(owner, self.number, now_s, ready_s, upload_s, arrives_s, lost)
+            client = Flight(owner, self.number, now_s, ready_s, upload_s, arrives_s, lost, importance)
             heapq.heappush(self.events, next_event(client))
             self.step.began.append(owner)
 
