@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from fedexp.core.client_rows import positions_of
-from fedexp.core.device_arrays import to_device
+from fedexp.core.device_arrays import join_rows, neighbours, to_device
 from fedexp.core.values import Jobs, Memory, State, Weights
 from fedexp.parts.pacing.contract import Arrivals
 from fedexp.simulation.checks.contract_checks import check_call
@@ -49,9 +49,8 @@ def dispatch_versions(
         begun = arrivals.begun[rows[:1]].tolist()
         sent_models = tuple(arrivals.versions[number] for number in begun if number in arrivals.versions) or models
         pieces.append(dispatch(exp, world, sent_models, model[rows], arrivals.plan.owner[rows], mem))
-    if len(pieces) == 1:
-        return pieces[0]
-    return torch.cat(pieces)[to_device(np.argsort(np.concatenate(groups)), pieces[0].device)]
+    order, received = np.argsort(np.concatenate(groups)), join_rows(pieces)
+    return received if neighbours(order) else received[to_device(order, received.device)]
 
 
 def rows_by_round(begun: np.ndarray) -> list[np.ndarray]:

@@ -168,13 +168,14 @@ class OverlappingPacing(Pacing):
         return {name: arrived[column].numpy()[positions] for name, column in CLIENT_COLUMNS.items()}
 
     def discount(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
-        arrived = memory["arrived"]
-        positions = torch.from_numpy(positions_of(uploads.owner, arrived["owner"].numpy()))
-        factor = arrived["factor"][positions].to(uploads.delta)[:, None]
-        if self.mixing is None:
-            return uploads.with_delta(uploads.delta * factor), memory
-        models = uploads.delta + memory["offset"].to(uploads.delta)[positions.to(uploads.delta.device)]
-        return uploads.with_delta(models * (self.mixing * factor)), memory
+        arrived, ordered = memory["arrived"], uploads.sort_by_owner()  # as they are added up, so that no later copy is
+        positions = torch.from_numpy(positions_of(ordered.owner, arrived["owner"].numpy()))
+        factor = arrived["factor"][positions].to(ordered.delta)[:, None]
+        rows = ordered.delta.clone() if ordered is uploads else ordered.delta
+        if self.mixing is not None:
+            rows.add_(memory["offset"].to(rows)[positions.to(rows.device)])
+            factor = self.mixing * factor
+        return ordered.with_delta(rows.mul_(factor)), memory
 
 
 def own_shards(plan: Plan, ctx: Context) -> dict[str, torch.Tensor]:

@@ -95,8 +95,10 @@ def test_two_updates_of_length_one_make_the_papers_step():
     uploads = uploads_like(torch.ones(2, 1))
     rows, _ = Buffered(clients=9).discount(uploads, arrived([0, 3]), None)  # pyright: ignore[reportArgumentType]
     assert rows.delta.mean().item() == 0.75  # eta / B times the sum, whatever the number of clients
-    backwards, _ = Buffered(clients=9).discount(uploads.where(np.array([1, 0])), arrived([0, 3]), None)  # pyright: ignore[reportArgumentType]
-    assert backwards.delta[:, 0].tolist() == [0.5, 1.0]  # by client, not by place
+    turned = uploads.where(np.array([1, 0]))
+    backwards, _ = Buffered(clients=9).discount(turned, arrived([0, 3]), None)  # pyright: ignore[reportArgumentType]
+    assert (backwards.owner.tolist(), backwards.delta[:, 0].tolist()) == ([0, 1], [1.0, 0.5])  # by client, not by place
+    assert uploads.delta.tolist() == turned.delta.tolist() == [[1.0], [1.0]]  # as they were sent
 
 
 def test_a_model_is_mixed_in_with_the_same_share_for_ever():
