@@ -42,6 +42,7 @@ NEEDS = {
     **{f"server_schedule={name}": RATED for name in ("exponential", "step", "cosine", "linear")},
     "stop=simulated_time": (SIMULATED,),
     "pacing=periodic": ("scenario.participants=3",),
+    "pacing=over_selection": (SIMULATED, "scenario.participants=3", "pacing.uploads=2"),
     "selector=fedcs": (SIMULATED,),
     "selector=hybridfl": (SIMULATED, "selector.upload_permission=0.9", "selector.round_s=2"),
     "selector=dyn_hybridfl": (SIMULATED,),
@@ -131,8 +132,7 @@ def test_two_rounds(tiny: Callable[..., dict[str, Any]], option: str, tmp_path: 
     config, loss = tiny(option, *NEEDS.get(option, ())), option.removeprefix("loss=")
     run(told(config, TARGETS[loss], loss) if loss in TARGETS else config, tmp_path)
     table = complete(tmp_path, 2)
-    has_clock = config["pacing"] != {"_target_": "fedexp.parts.pacing.contract.Pacing"}
-    assert table["sim_s"].notna().to_numpy().all() == (has_clock or SIMULATED in (option, *NEEDS.get(option, ())))
+    assert table["sim_s"].notna().to_numpy().all() == spec.build(config).has_clock
 
 
 BASELINES = ("central", "local")  # what a federation is compared with, of no paper

@@ -73,7 +73,7 @@ def build_world(exp: Experiment, choice: EngineChoice | None, pool: WorkerPool) 
     )
     poisoned_split = split_and_poison(exp, data)
     partition = poisoned_split.partition
-    rate = 1.0 if exp.pacing.overlaps else exp.selector.rate(partition.clients)  # who arrives is no random sample
+    rate = 1.0 if exp.pacing.prefers_fast else exp.selector.rate(partition.clients)  # who arrives is no random sample
     exp = replace(exp, privacy=exp.privacy.calibrate_noise(partition.sizes, exp.local, rate))
     ready = prepare(exp, poisoned_split, network, input_facts, pool)
     if smallest_batch(exp.local, partition.sizes, exp.privacy.sampling) == 1:

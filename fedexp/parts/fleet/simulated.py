@@ -9,7 +9,9 @@ for each row that the local rule adds; codec and aggregator decide the size of u
 
 If clients evaluate models before they train, that comes first and does not count against the deadline. All these models
 are sent at the slowest such client's bandwidth. The clients pass their examples forward, which takes a third of the
-time of training on them, and send their losses one after another. They need not receive the model again.
+time of training on them, and send their losses one after another (with `link=own` each by itself). They need not
+receive the model again. Where participants tell the loss of the model that they train, they pass their examples forward
+once more than they train; the time of that answer, 32 bits behind an upload, is not counted.
 
 A client drops out of a round with probability `dropout`: it receives the model, its upload never arrives, and the next
 in the queue uploads instead. With a deadline (the round's own, or `deadline_s`) uploads that would end after it are
@@ -83,13 +85,27 @@ def simulate_round(
     return RoundEnd(arrived, late, float(times[arrived].max()))
 
 
-def evaluation_seconds(resources: Resources, models: np.ndarray, examples: np.ndarray, model_bits: float) -> float:
+def has_judged(owner: np.ndarray, ctx: Context) -> np.ndarray:
+    """Which of the clients `owner [n]` have received a model in this round to evaluate it, bool [n]."""
+    return np.isin(owner, np.concatenate([*ctx.fleet.evaluators, owner[:0]]))
+
+
+def unreceived_share(owner: np.ndarray, ctx: Context) -> np.ndarray:
+    """The share of what the server sends that the clients `owner [n]` have not received in this round yet, `[n]`."""
+    return np.where(has_judged(owner, ctx), 1 - 32.0 * ctx.traffic.sent_entries / ctx.traffic.download_bits, 1.0)
+
+
+def evaluation_seconds(
+    resources: Resources, models: np.ndarray, examples: np.ndarray, model_bits: float, *, is_shared: bool = True
+) -> float:
     """Seconds in which clients receive `models [n]` models of `model_bits` each, evaluate them and report losses.
 
     `resources` and `examples [n]` are those of the clients.
     """
     bits_s = resources.bandwidth * 1e6
     evaluation_s = models * examples * FORWARD / resources.speed
+    if not is_shared:
+        return float((models * (model_bits + ANSWER_BITS) / bits_s + evaluation_s).max(initial=0.0))
     order = np.argsort(evaluation_s, kind="stable")
     reply_s = arrivals(evaluation_s[order], (ANSWER_BITS * models / bits_s)[order])
     return float((models * model_bits / bits_s).max(initial=0.0) + reply_s.max(initial=0.0))
@@ -129,12 +145,21 @@ class Simulated(Fleet):
     def resources(self, owner: np.ndarray, ctx: Context) -> Resources:
         sizes = ctx.sizes[owner]
         bandwidth, speed = self._rates(owner, ctx) if self.trace is None else self._trace.at(owner, ctx.round)
-        work = ctx.fleet.epochs(sizes, owner) * sizes
+        answers = FORWARD * (ctx.fleet.reports_losses & ~has_judged(owner, ctx))
+        work = (ctx.fleet.epochs(sizes, owner) + answers) * sizes
         return Resources(bandwidth, speed, work, ctx.traffic.download_bits, self.overhead_s, ctx.traffic.upload_ratio)
 
     def journeys(self, owner: np.ndarray, ctx: Context) -> Journeys:
         resources, lost = self.resources(owner, ctx), ctx.fleet.draws("fleet", owner=owner)[:, 2] < self.dropout
-        return Journeys(self.overhead_s + resources.download_s, resources.update_s, resources.upload_s, lost)
+        download_s = self.overhead_s + resources.download_s * unreceived_share(owner, ctx)
+        return Journeys(download_s, resources.update_s, resources.upload_s, lost)
+
+    def judging_s(self, ctx: Context) -> float:
+        evaluators, models = np.unique(np.concatenate([*ctx.fleet.evaluators, np.arange(0)]), return_counts=True)
+        if not len(evaluators):
+            return 0.0
+        resources, model_bits = self.resources(evaluators, ctx), 32.0 * ctx.traffic.sent_entries
+        return evaluation_seconds(resources, models, ctx.sizes[evaluators], model_bits, is_shared=self.shares_link)
 
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
         """The uploads that arrive in time; the server's own row always does."""
@@ -142,15 +167,9 @@ class Simulated(Fleet):
         deadlines = [seconds for seconds in (plan.deadline_s, self.deadline_s) if seconds is not None]
         owner = uploads.owner[clients]
         present = ctx.fleet.draws("fleet", owner=owner)[:, 2] >= self.dropout
-        evaluators, models = np.unique(np.concatenate([*ctx.fleet.evaluators, owner[:0]]), return_counts=True)
-        model_bits = 32.0 * ctx.traffic.sent_entries
-        unreceived = np.where(np.isin(owner, evaluators), 1 - model_bits / ctx.traffic.download_bits, 1.0)
-        limit, evaluation_s = min(deadlines, default=None), 0.0
-        resources = self.resources(owner, ctx)
+        limit, unreceived = min(deadlines, default=None), unreceived_share(owner, ctx)
+        resources, evaluation_s = self.resources(owner, ctx), self.judging_s(ctx)
         outcome = simulate_round(resources, present, limit, self.idle_s, unreceived, is_shared=self.shares_link)
-        if len(evaluators):
-            resources = self.resources(evaluators, ctx)
-            evaluation_s = evaluation_seconds(resources, models, ctx.sizes[evaluators], model_bits)
         keep = np.ones(len(uploads.owner), dtype=bool)
         keep[clients] = outcome.arrived
         late, lost = int(outcome.late.sum()), int((~outcome.arrived).sum())

@@ -17,13 +17,14 @@ UPLOADING, ARRIVING = 0, 1  # what happens first at the same time
 
 
 class Candidate(NamedTuple):
-    """A client that may begin, and how long it would take; what is `lost` never arrives."""
+    """A client that may begin, how long it would take, and what its upload weighs; what is `lost` never arrives."""
 
     owner: int
     download_s: float
     training_s: float
     upload_s: float
     lost: bool
+    importance: float = 1.0
 
 
 class Flight(NamedTuple):
@@ -39,6 +40,7 @@ class Flight(NamedTuple):
     upload_s: float
     arrives_s: float
     lost: bool
+    importance: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class StepRule:
 
     `concurrency` is how many clients train at a time. `refills` says whether a free place is taken within the step,
     `is_shared` whether uploads share a link and come one after another. Uploads of more than `max_staleness` steps ago
-    are thrown away when they arrive (None: none).
+    are thrown away when they arrive (None: none). Clients are chosen, and can begin, `choice_s` after the step began.
     """
 
     concurrency: int
@@ -56,6 +58,7 @@ class StepRule:
     refills: bool = True
     is_shared: bool = False
     max_staleness: int | None = None
+    choice_s: float = 0.0
 
 
 @dataclass
@@ -79,7 +82,8 @@ def run_step(
     rule: StepRule, number: int, now_s: float, link_s: float, flight: Iterable[Flight], candidates: Iterable[Candidate]
 ) -> ServerStep:
     """Runs the step of this number from `now_s` on; the shared link is free from `link_s` on."""
-    timetable = Timetable(rule, number, ServerStep(now_s, link_s), deque(candidates), [*map(next_event, flight)])
+    events, choice_s = [*map(next_event, flight)], now_s + rule.choice_s
+    timetable = Timetable(rule, number, ServerStep(now_s, link_s), deque(candidates), events, choice_s)
     heapq.heapify(timetable.events)
     timetable.begin_candidates()
     limit_s = math.inf if rule.period_s is None else now_s + rule.period_s
@@ -106,6 +110,7 @@ class Timetable:
     step: ServerStep
     candidates: deque[Candidate]
     events: list[Any]
+    choice_s: float
 
     @property
     def is_open(self) -> bool:
@@ -118,13 +123,13 @@ class Timetable:
         return self.events[0][0] if self.events else math.inf
 
     def begin_candidates(self) -> None:
-        """Lets candidates begin at the present time, as many as there are free places."""
+        """Lets candidates begin as soon as they are chosen, as many as there are free places."""
         for _ in range(min(self.rule.concurrency - len(self.events), len(self.candidates))):
-            owner, download_s, training_s, upload_s, lost = self.candidates.popleft()
-            now_s = self.step.now_s
+            owner, download_s, training_s, upload_s, lost, importance = self.candidates.popleft()
+            now_s = max(self.step.now_s, self.choice_s)
             ready_s = now_s + download_s + training_s
             arrives_s = math.inf if self.rule.is_shared and not lost else ready_s + upload_s
-            client = Flight(owner, self.number, now_s, ready_s, upload_s, arrives_s, lost)
+            client = Flight(owner, self.number, now_s, ready_s, upload_s, arrives_s, lost, importance)
             heapq.heappush(self.events, next_event(client))
             self.step.began.append(owner)
 

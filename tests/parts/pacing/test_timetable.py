@@ -74,6 +74,14 @@ def test_a_period_ends_the_step_and_counts_what_arrives_in_its_last_instant():
     assert told(two) == ([(2, 2, 4.0)], [(3, 5.0), (4, 5.0), (5, 7.0)], [2, 3], 4.0)
 
 
+def test_who_is_chosen_later_begins_later():
+    """Judging takes half a second: nobody begins before it is over, and who begins still later does not wait for it."""
+    one, two = run(StepRule(2, 2, choice_s=0.5), [[0, 4, 1], [2]])
+    assert told(one) == ([(0, 1, 1.5), (1, 1, 3.5)], [(4, 5.5)], [0, 4, 1], 3.5)
+    assert [client.started_s for client in one.arrived] == [0.5, 1.5]
+    assert told(two)[0] == [(4, 1, 5.5), (2, 2, 6.0)]
+
+
 def test_what_is_lost_takes_its_time_and_frees_its_place():
     candidates = [
         Candidate(0, 0.0, 1.0, 1.0, True),
