@@ -202,11 +202,6 @@ class Uploads(ClientTable):
     length: np.ndarray | None = None
     extra: dict[str, torch.Tensor] = field(default_factory=dict)
 
-    @property
-    def received_losses(self) -> np.ndarray:
-        """The loss `[C]` of the model that each received, on its own data: the exact one if asked for, else running."""
-        return self.loss_before if self.exact is None else self.exact[:, 0]
-
     def is_finite(self) -> np.ndarray:
         """Whose rows, the extra ones included, hold only finite numbers, bool [C]."""
         return np.logical_and.reduce([finite(rows) for rows in (self.delta, *self.extra.values())])
