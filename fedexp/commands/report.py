@@ -101,7 +101,7 @@ def _write_report(
 
 def _site_grids(grouped: "list[Method]", view: "View") -> "list[tuple[str, Grid]]":
     """The table by site, where clients have names and no columns were chosen."""
-    from fedexp.report.topics import sites
+    from fedexp.report.pages import sites
 
     section = sites.build_section(grouped) if view.columns is None else None
     return list(section.tables) if section else []

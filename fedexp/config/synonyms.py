@@ -43,7 +43,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
             name: f"model=torchvision model.name={name}"
             for name in ("resnet18", "resnet34", "resnet50", "vgg16", "densenet121", "alexnet")
         },
-        **dict.fromkeys(("harcnn", "haptcnn"), "model=har_cnn"),
+        "haptcnn": "model=har_cnn",
         "mobilenet": "model=torchvision model.name=mobilenet_v2",
         "mobilenetv2": "model=torchvision model.name=mobilenet_v2",
     },
@@ -71,7 +71,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "random": "selector=random",
         "shapley": "selector=greedyfed or s_fedavg",
         "clustered": "clustering=output_similarity, kmeans_updates or ifca",
-        **dict.fromkeys(("dp", "dpsgd", "private"), "algorithm=dp_sgd"),
+        **dict.fromkeys(("dp", "private"), "algorithm=dp_sgd"),
         **dict.fromkeys(("centralized", "centralised", "centralizedtraining", "pooled"), "algorithm=central"),
         **dict.fromkeys(("standalone", "localonly", "localtraining", "isolated", "silo"), "algorithm=local"),
     },

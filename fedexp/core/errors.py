@@ -18,13 +18,17 @@ class RunError(RuntimeError):
 
 def did_you_mean(name: str, names: Sequence[str]) -> str:
     """A hint for a mistyped name: the closest known ones; where nothing is close all of them, of many the first few."""
-    same = [candidate for candidate in names if candidate.lower() == name.lower()]
+    same = [candidate for candidate in names if _letters(candidate) == _letters(name)]
     close = same or difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if close:
         best = difflib.SequenceMatcher(None, close[0], name).ratio()
         close = same or difflib.get_close_matches(name, close, n=3, cutoff=0.7 * best)  # only those nearly as close
         return "did you mean " + " or ".join(close) + "?"
     return "known: " + (", ".join(sorted(names)) if len(names) <= MAX_LISTED else closest_names(name, names))
+
+
+def _letters(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
 
 
 def closest_names(name: str, names: Sequence[str], comma: str = ", ") -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from fedexp.report.draw.section import Section
+from fedexp.report.pages import sites
 from fedexp.report.read.methods import Method
 from fedexp.report.topics import (
     clusters,
@@ -13,7 +14,6 @@ from fedexp.report.topics import (
     provenance,
     rounds,
     selections,
-    sites,
 )
 from fedexp.report.topics.clock import simulated, staleness
 from fedexp.report.topics.grid import Panel, panel_picture

@@ -46,13 +46,14 @@ def test_thinning_keeps_both_ends():
 
 
 @style.style()
-def test_a_line_is_dotted_where_a_seed_is_missing(methods):
+def test_a_line_is_thin_and_pale_where_a_seed_is_missing(methods):
     picture = bands.picture(LINES, methods, band.by_round("test_accuracy"))
     assert picture is not None
     whole, partly, *_ = picture.figure.axes[0].lines
     assert np.asarray(whole.get_ydata())[:2] == pytest.approx([0.3, 0.5])
     assert np.isnan(np.asarray(whole.get_ydata())[2:]).all()
-    assert partly.get_linestyle() == ":"
+    assert (partly.get_linestyle(), partly.get_alpha()) == (whole.get_linestyle(), 0.6)
+    assert partly.get_linewidth() < whole.get_linewidth()
     assert np.asarray(partly.get_ydata())[1:] == pytest.approx([0.5, 0.6, 0.8])
 
 
@@ -78,7 +79,7 @@ def test_a_crowd_has_thin_lines_without_bands(methods):
     axes = style.canvas("T")[1]
     assert len(bands.draw(axes, methods * (style.CROWD + 1), band.by_round("test_accuracy"))) == style.CROWD + 1
     assert not axes.collections
-    assert {line.get_linewidth() for line in axes.lines} == {1.0}
+    assert {line.get_linewidth() for line in axes.lines} == {0.8, 1.0}
 
 
 @style.style()

@@ -49,7 +49,9 @@ def test_every_part_that_is_not_at_its_default(tmp_path: Path, monkeypatch, caps
     assert facts == {
         "Compared": "fedavg, median",
         "Data": "digits",
-        "Split": "dirichlet (alpha=0.1), 10 clients",
+        "Split": "dirichlet (alpha=0.1)",
+        "Clients": "10",
+        "Participants": "10 a round",
         "Model": "mlp (hidden=[8])",
         "Local rule": "sgd (momentum=0.5)",
         "Selection": "random",
@@ -57,7 +59,7 @@ def test_every_part_that_is_not_at_its_default(tmp_path: Path, monkeypatch, caps
         "Schedule": "cosine",
         "Codec": "float16",
         "Local work": "1 epoch, batches of 20, rate 0.3",
-        "Rounds": "1, 10 participants a round",
+        "Rounds": "1",
         "Scenario": "malicious=2",
         "Not the same for all": "Aggregation",
     }
