@@ -16,6 +16,7 @@ once. Legend: C uploads of a step, D entries of a model.
 """
 
 from abc import abstractmethod
+from itertools import starmap
 from typing import Annotated, Literal
 
 import numpy as np
@@ -85,9 +86,11 @@ class OverlappingPacing(Pacing):
     def due(self, plan: Plan, model: Weights, memory: Memory, ctx: Context) -> tuple[Arrivals, Memory]:
         owner = ctx.rng("pacing").permutation(plan.owner)  # which stands for nothing, but decides who gets a late place
         journeys = ctx.fleet.journeys(owner)
-        columns = (owner, journeys.download_s, journeys.training_s, journeys.upload_s, journeys.lost)
+        now_s, link_s = memory.get("now_s", 0.0) + ctx.fleet.waited_s, memory.get("link_s", 0.0)
+        breaks_s = np.full(len(owner), np.inf) if journeys.breaks_s is None else journeys.breaks_s
+        times = (journeys.download_s, journeys.training_s, journeys.upload_s)
+        columns = (owner, *times, journeys.lost, breaks_s, now_s + ctx.fleet.stays_s(owner))
         candidates = map(Candidate._make, zip(*(column.tolist() for column in columns), strict=True))
-        now_s, link_s = memory.get("now_s", 0.0), memory.get("link_s", 0.0)
         step = run_step(self.rule(ctx), ctx.round, now_s, link_s, read_flights(memory), candidates)
         step.arrived.sort(key=lambda client: (client.begun, client.owner))  # those of one model beside each other
         begun = np.array([client.begun for client in step.arrived], np.int64)
@@ -167,4 +170,5 @@ def read_flights(memory: Memory) -> list[Flight]:
     """The clients on their way that a memory holds."""
     if not memory:
         return []
-    return list(map(Flight._make, zip(*(memory["flight"][name].tolist() for name in Flight._fields), strict=True)))
+    columns = [memory["flight"][name].tolist() for name in Flight._fields if name in memory["flight"]]
+    return list(starmap(Flight, zip(*columns, strict=True)))

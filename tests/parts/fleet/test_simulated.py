@@ -1,4 +1,4 @@
-"""The clock of one round by hand, frozen draws, deadlines, drop-outs."""
+"""Frozen draws, deadlines, drop-outs, classes of devices."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,9 @@ import torch
 from worlds import world_of
 
 from fedexp.core import part as spec
-from fedexp.core.client_resources import Resources
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Plan, Uploads
-from fedexp.parts.fleet.simulated import simulate_round, truncated_normal
+from fedexp.parts.fleet.simulated import truncated_normal
 from fedexp.simulation import context
 
 LINK = 101_770 * 32 / 1.4e6  # seconds to send the 784-128-10 network at 1.4 Mbit/s: 2.33
@@ -25,10 +24,6 @@ def plan_of(owner: list[int], deadline_s: float | None = None) -> Plan:
     return Plan(np.array(owner), tuple(np.arange(20) for _ in owner), None, deadline_s)
 
 
-def resources(update: list[float], upload: list[float], overhead: float = 0.0) -> Resources:
-    return Resources(1 / np.array(upload), np.ones(len(update)), np.array(update), 1e6, overhead)
-
-
 def test_truncated_normal_has_the_bounds_and_the_moments():
     uniform = np.random.default_rng(0).random(200_000)
     draws = truncated_normal(uniform, np.full(200_000, 10.0), 0.1, 0.2)
@@ -37,42 +32,6 @@ def test_truncated_normal_has_the_bounds_and_the_moments():
     assert draws.mean() == pytest.approx(10, abs=0.01)
     assert draws.std() == pytest.approx(0.8796, abs=0.01)  # a standard normal cut at +-2 has std 0.8796
     assert truncated_normal(uniform[:2], np.array([3.0, 4.0]), 0.0, 0.2).tolist() == [3.0, 4.0]
-
-
-class TestPlay:
-    everyone = np.ones(3, dtype=bool)
-    three = resources([5, 1, 12], [2, 3, 4])  # distribution takes 4 s, the uploads are in at 11, 14 and 20 s
-
-    def test_without_a_deadline_the_last_upload_ends_the_round(self):
-        outcome = simulate_round(self.three, self.everyone, None, 180.0)
-        assert outcome.arrived.all()
-        assert outcome.seconds == pytest.approx(20)
-
-    def test_overhead_comes_first(self):
-        assert simulate_round(
-            resources([5, 1, 12], [2, 3, 4], 1.5), self.everyone, None, 180.0
-        ).seconds == pytest.approx(21.5)
-
-    def test_what_would_end_after_the_deadline_is_lost_and_the_round_ends_there(self):
-        outcome = simulate_round(self.three, self.everyone, 15.0, 180.0)
-        assert outcome.arrived.tolist() == [True, True, False]
-        assert outcome.late.tolist() == [False, False, True]
-        assert outcome.seconds == 15.0
-
-    def test_the_round_ends_early_when_all_are_in(self):
-        assert simulate_round(self.three, self.everyone, 100.0, 180.0).seconds == pytest.approx(20)
-
-    def test_who_dropped_out_leaves_its_turn_to_the_next(self):
-        outcome = simulate_round(self.three, np.array([False, True, True]), None, 180.0)
-        assert outcome.arrived.tolist() == [False, True, True]
-        assert not outcome.late.any()
-        assert outcome.seconds == pytest.approx(4 + 16)  # the second is in at 4, the third trains until 12
-
-    def test_when_all_drop_out_the_server_waits(self):
-        assert simulate_round(self.three, np.zeros(3, bool), 50.0, 180.0).seconds == 50
-        assert simulate_round(self.three, np.zeros(3, bool), None, 180.0).seconds == pytest.approx(
-            4 + 180
-        )  # after distribution
 
 
 class TestSimulated:
