@@ -68,7 +68,7 @@ class Windows:
         return number * self.repeat_s, (number + 1) * self.repeat_s
 
 
-class Trace(Availability):
+class AvailabilityTrace(Availability):
     """The windows of a file."""
 
     changes = True

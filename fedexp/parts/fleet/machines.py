@@ -64,7 +64,7 @@ def simulate_round(
         times[times > stays_s] = np.inf
     ends = np.where(present, np.minimum(times, stays_s), -np.inf)  # of what the server waits for
     late = ends > limit
-    arrived = present & (times <= limit)
+    arrived = np.isfinite(times) & (times <= limit)
     end_s = float(ends.max(initial=start + idle_s if not arrived.any() else 0.0))
     if late.any() or not arrived.any():
         return RoundEnd(arrived, late, end_s if deadline_s is None else deadline_s)

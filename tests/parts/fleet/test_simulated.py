@@ -103,5 +103,59 @@ class TestSimulated:
             spec.build(tiny("fleet=simulated", "fleet.speed_high=5"))
 
 
+CLASSES = "fleet.classes=[[0.5,10,1,0.25],[0.3,40,8,2],[0.2,200,50,10]]"
+
+
+class TestDevices:
+    def test_classes_have_their_shares_speeds_and_links(self, tiny):
+        words = ("scenario.clients=600", "dataset.train_size=600", "fleet=simulated", "fleet.jitter_std=0", CLASSES)
+        world = world_of(tiny(*words))
+        seen = world.exp.fleet.resources(np.arange(600), context.make_context(world, 2))
+        speed, share = np.unique(seen.speed, return_counts=True)
+        assert speed.tolist() == [10, 40, 200]
+        assert share / 600 == pytest.approx([0.5, 0.3, 0.2], abs=0.06)
+        rows = set(zip(seen.speed.tolist(), seen.bandwidth.tolist(), seen.uplink.tolist(), strict=True))
+        assert rows == {(10, 1, 0.25), (40, 8, 2), (200, 50, 10)}
+        assert seen.upload_s == pytest.approx(seen.bits / (seen.uplink * 1e6))
+        some = seen.where(seen.speed == 40)
+        assert set(some.uplink.tolist()) == {2}
+
+    def test_speeds_are_log_normal_around_that_of_the_class(self, tiny):
+        words = ("scenario.clients=600", "dataset.train_size=600", "fleet=simulated", "fleet.speed_spread=0.5")
+        world = world_of(tiny(*words, "fleet.jitter_std=0", "fleet.classes=[[1,30]]"))
+        log_speed = np.log(world.exp.fleet.resources(np.arange(600), context.make_context(world, 1)).speed / 30)
+        assert log_speed.mean() == pytest.approx(0, abs=0.07)
+        assert log_speed.std() == pytest.approx(0.5, abs=0.05)
+        assert (np.abs(log_speed) < 0.5).mean() == pytest.approx(0.683, abs=0.06)
+        later = np.log(world.exp.fleet.resources(np.arange(600), context.make_context(world, 9)).speed / 30)
+        assert later == pytest.approx(log_speed)
+
+    def test_what_clients_send_has_a_bandwidth_of_its_own(self, tiny):
+        words = ("fleet=simulated", "fleet.bandwidth_mbit=4", "fleet.upload_mbit=1", "codec=float16")
+        world = world_of(tiny(*words))
+        seen = world.exp.fleet.resources(np.arange(6), context.make_context(world, 1))
+        assert seen.upload_s == pytest.approx(2 * seen.download_s)  # half as long a message at a quarter of the rate
+        assert (
+            world_of(tiny("fleet=simulated"))
+            .exp.fleet.resources(np.arange(6), context.make_context(world, 1))
+            .upload_bandwidth
+            is None
+        )
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (["fleet.classes=[[0.5,10],[0.4,20]]"], r"fleet\.classes must have shares that add up to 1, got 0\.9"),
+            (["fleet.classes=[[1,10,3]]"], r"fleet\.classes must be a list of \[share, speed\] or"),
+            (["fleet.classes=[]"], r"fleet\.classes must have shares that add up to 1, got 0"),
+            (["fleet.classes=[[1,-10]]"], r"fleet\.classes must be"),
+            (["fleet.trace=x.csv", "fleet.upload_mbit=2"], r"fleet\.upload_mbit does nothing with trace=x\.csv"),
+        ],
+    )
+    def test_what_cannot_be_is_refused(self, tiny, words: list[str], message: str):
+        with pytest.raises(ConfigError, match=message):
+            spec.build(tiny("fleet=simulated", *words))
+
+
 GOLDEN_SPEED = [26.102477, 41.493987, 40.048]
 GOLDEN_BANDWIDTH = [1.161042, 1.556848, 1.287169]
