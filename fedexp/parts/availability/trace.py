@@ -73,7 +73,7 @@ class AvailabilityTrace(Availability):
 
     changes = True
 
-    file: Path
+    path: Path
     repeat_s: Annotated[float, Positive] | None = None
     interrupts: bool = True
 
@@ -81,7 +81,7 @@ class AvailabilityTrace(Availability):
         last = int(self._windows.client.max())
         if clients is not None and last >= clients:
             raise ConfigError(
-                f"availability.file={self.file} must hold clients from 0 to {clients - 1}, got client {last}; remove "
+                f"availability.path={self.path} must hold clients from 0 to {clients - 1}, got client {last}; remove "
                 "its lines or raise scenario.clients"
             )
 
@@ -91,7 +91,7 @@ class AvailabilityTrace(Availability):
 
     @cached_property
     def _windows(self) -> Windows:
-        return read_windows(self.file, np.inf if self.repeat_s is None else self.repeat_s)
+        return read_windows(self.path, np.inf if self.repeat_s is None else self.repeat_s)
 
 
 def read_windows(path: Path, repeat_s: float) -> Windows:
@@ -100,18 +100,18 @@ def read_windows(path: Path, repeat_s: float) -> Windows:
     Raises:
         ConfigError: the file is missing, has other columns, or holds windows that cannot be.
     """
-    table = read_numbers(path, "availability.file", COLUMNS)
+    table = read_numbers(path, "availability.path", COLUMNS)
     valid = (table["client"] >= 0) & (table["client"] < LIMIT) & (table["client"] % 1 == 0)
     valid &= (table["from_s"] >= 0) & (table["from_s"] < table["to_s"])
     bad = table.index[~valid]
     if len(bad) or not len(table):
         raise ConfigError(
-            f"availability.file={path} line {int(bad[0]) + 2 if len(bad) else 2} must hold a client >= 0, "
+            f"availability.path={path} line {int(bad[0]) + 2 if len(bad) else 2} must hold a client >= 0, "
             "below 2^31, and 0 <= from_s < to_s; correct it"
         )
     if (late := (table["to_s"] > repeat_s) & np.isfinite(repeat_s)).any():
         raise ConfigError(
-            f"availability.file={path} line {int(table.index[late][0]) + 2} must end by availability.repeat_s="
+            f"availability.path={path} line {int(table.index[late][0]) + 2} must end by availability.repeat_s="
             f"{repeat_s:g}, when the file begins anew; raise repeat_s"
         )
     table = table.sort_values(["client", "from_s"], kind="stable")
@@ -120,7 +120,7 @@ def read_windows(path: Path, repeat_s: float) -> Windows:
     if (overlaps := is_same & (from_s[1:] < to_s[:-1])).any():
         first, second = (int(table.index[1:][overlaps][0]) + 2, int(table.index[:-1][overlaps][0]) + 2)
         raise ConfigError(
-            f"availability.file={path} line {max(first, second)} must not overlap with line {min(first, second)}, "
+            f"availability.path={path} line {max(first, second)} must not overlap with line {min(first, second)}, "
             "of the same client; correct it"
         )
     touches = is_same & (from_s[1:] == to_s[:-1])

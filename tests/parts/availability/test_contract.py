@@ -33,7 +33,7 @@ def law(option: str, folder: Path) -> tuple[str, ...]:
     if option == "trace":
         rows = [f"{client},{begin + client},{begin + client + 9}\n" for client in range(6) for begin in (0, 20, 50)]
         (folder / "windows.csv").write_text("client,from_s,to_s\n" + "".join(rows))
-        return (f"availability={option}", f"availability.file={folder}/windows.csv", "availability.repeat_s=90")
+        return (f"availability={option}", f"availability.path={folder}/windows.csv", "availability.repeat_s=90")
     share = ("availability.share=0.5", "availability.redraw_s=4")
     return (
         f"availability={option}",

@@ -83,14 +83,14 @@ def test_wrong_columns_no_lines_and_no_file(tmp_path: Path):
 
 def test_unknown_clients_are_refused_before_any_data(tmp_path: Path, tiny):
     path = written(tmp_path, "0,0,9\n6,0,9\n")
-    words = ("fleet=simulated", "availability=trace", f"availability.file={path}")
+    words = ("fleet=simulated", "availability=trace", f"availability.path={path}")
     with pytest.raises(ConfigError, match="must hold clients from 0 to 5, got client 6; remove its lines or raise"):
         run(tiny(*words), tmp_path / "run")
 
 
 def test_a_run_ends_where_nobody_comes_any_more(tmp_path: Path, tiny):
     path = written(tmp_path, "0,3,3.5\n")
-    words = ("fleet=simulated", "availability=trace", f"availability.file={path}")
+    words = ("fleet=simulated", "availability=trace", f"availability.path={path}")
     assert spec.build(tiny(*words)).availability.changes
     with pytest.raises(RunError, match="no client is there any more after"):
         run(tiny(*words), tmp_path / "run")

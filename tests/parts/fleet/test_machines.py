@@ -137,7 +137,7 @@ def test_who_goes_away_loses_its_work(tiny: Tiny, tmp_path: Path):
     (tmp_path / "windows.csv").write_text("client,from_s,to_s\n0,0,1000\n1,0,1.5\n")
     words = ("fleet=simulated", "fleet.jitter_std=0", "fleet.speed_low=10", "fleet.speed_high=10", "fleet.link=own")
     words = (*words, "scenario.clients=2", "dataset.train_size=40", "scenario.participants=2", "availability=trace")
-    words = (*words, f"availability.file={tmp_path / 'windows.csv'}", "fleet.bandwidth_mbit=1000", "rounds=3")
+    words = (*words, f"availability.path={tmp_path / 'windows.csv'}", "fleet.bandwidth_mbit=1000", "rounds=3")
     rows = [(row, sent.owner.tolist()) for _, row, sent in rounds_with_rows(world_of(tiny(*words)))]
     assert [owner for _, owner in rows] == [[0, 1], [0], [0]]
     assert [row["fleet.dropped_out"] for row, _ in rows] == [1, 0, 0]
