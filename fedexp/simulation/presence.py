@@ -8,6 +8,8 @@ from fedexp.core.errors import RunError
 from fedexp.core.values import Memory
 from fedexp.parts.availability.contract import Timeline
 
+BLOCK = 1 << 16  # clients that are looked at together, for the sake of memory
+
 
 class Presence:
     """Who of N clients is there at a time; answers are kept, so that a step asks only of whom they may have changed.
@@ -16,17 +18,18 @@ class Presence:
     """
 
     def __init__(self, timeline: Timeline, clients: int) -> None:
-        self.timeline, self.now_s = timeline, 0.0
-        self.present, self.until_s = timeline(np.arange(clients), 0.0)
-        self.count = int(self.present.sum())
+        self.timeline, self.now_s, self.count = timeline, 0.0, 0
+        self.present, self.until_s = np.zeros(clients, dtype=bool), np.zeros(clients)
+        self.move(0.0)
 
     def move(self, now_s: float) -> None:
         """Looks at another time."""
         changing = np.flatnonzero(self.until_s <= now_s) if now_s >= self.now_s else np.arange(len(self.present))
-        if len(changing):
-            before = int(self.present[changing].sum())
-            self.present[changing], self.until_s[changing] = self.timeline(changing, now_s)
-            self.count += int(self.present[changing].sum()) - before
+        for first in range(0, len(changing), BLOCK):
+            rows = changing[first : first + BLOCK]
+            self.count -= int(self.present[rows].sum())
+            self.present[rows], self.until_s[rows] = self.timeline(rows, now_s)
+            self.count += int(self.present[rows].sum())
         self.now_s = now_s
 
     def wait(self, now_s: float) -> float:

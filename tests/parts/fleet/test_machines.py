@@ -88,14 +88,15 @@ TRAINING_S = 2.0  # of the 20 examples that each of six clients has
 
 def breaks(tiny: Tiny, *words: str) -> tuple[np.ndarray, float, np.ndarray]:
     """When each of six clients breaks off in each of 60 rounds, after the download; its upload; who is lost."""
-    world, moments, lost = world_of(tiny(*EQUAL, *words)), [], []
+    world, moments, lost, upload_s = world_of(tiny(*EQUAL, *words)), [], [], 0.0
     for number in range(1, 61):
         journeys = world.exp.fleet.journeys(np.arange(6), context.make_context(world, number))
         assert journeys.training_s == pytest.approx(TRAINING_S)
         assert journeys.breaks_s is not None
         moments.append(journeys.breaks_s - journeys.download_s)
         lost.append(journeys.lost)
-    return np.concatenate(moments), float(journeys.upload_s[0]), np.concatenate(lost)
+        upload_s = float(journeys.upload_s[0])
+    return np.concatenate(moments), upload_s, np.concatenate(lost)
 
 
 @pytest.mark.parametrize("where", ["training", "upload", "both"])

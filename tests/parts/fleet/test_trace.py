@@ -33,7 +33,7 @@ def test_a_line_holds_until_the_next_one_of_its_client(tmp_path: Path):
 
 def test_a_column_of_its_own_for_what_clients_send(tmp_path: Path):
     trace = read_trace(written(tmp_path, "1,1,2.0,20,0.5\n0,3,1.0,10,0.25\n", HEAD.replace("\n", ",upload_mbit\n")))
-    assert [column.tolist() for column in trace.at(np.array([0, 1]), 3)] == [[1.0, 2.0], [10.0, 20.0], [0.25, 0.5]]
+    assert np.array(trace.at(np.array([0, 1]), 3)).tolist() == [[1.0, 2.0], [10.0, 20.0], [0.25, 0.5]]
     with pytest.raises(ConfigError, match="line 2 must hold"):
         read_trace(written(tmp_path, "0,1,1,1,0\n", HEAD.replace("\n", ",upload_mbit\n")))
 
