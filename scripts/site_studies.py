@@ -24,5 +24,5 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Leads the links of a page to where the site has the studies and replays, which a search finds after the pages."""
     if page.file.src_uri.startswith(ROOMS):
-        page.meta["search"] = {"boost": 0.25}
+        page.meta["search"] = {"boost": 0.0001}
     return markdown.replace("](../scripts/", "](")

@@ -43,6 +43,7 @@ NEEDS = {
     "stop=simulated_time": (SIMULATED,),
     **{f"availability={name}": (SIMULATED,) for name in ("markov", "day", "lognormal", "sin_lognormal")},
     "pacing=periodic": ("scenario.participants=3",),
+    "pacing=over_selection": (SIMULATED, "scenario.participants=3", "pacing.uploads=2"),
     "selector=fedcs": (SIMULATED,),
     "selector=hybridfl": (SIMULATED, "selector.upload_permission=0.9", "selector.round_s=2"),
     "selector=dyn_hybridfl": (SIMULATED,),
@@ -69,6 +70,8 @@ NEEDS = {
     "experiment=clustered_har": (*MADE, "dataset.shape=[6,16]", "dataset.subjects=6", "evaluation.every=1"),
     "experiment=clustered_synthetic": ("dataset.train_size=240", "dataset.test_size=60", "evaluation.every=1"),
     "experiment=robustness": (*MADE, "evaluation.every=1"),
+    "experiment=pacing_mnist": (*MADE, SIMULATED),
+    "experiment=pacing_cifar10": (*MADE, "dataset.shape=[1,16,16]", SIMULATED, "evaluation.every=1"),
 }
 TARGETS = {"bce": "labels", "mse": "numbers", "mae": "numbers", "huber": "numbers", "next_token": "tokens"}  # of losses
 REAL = {
@@ -131,9 +134,7 @@ def test_two_rounds(tiny: Callable[..., dict[str, Any]], option: str, tmp_path: 
     config, loss = tiny(option, *NEEDS.get(option, ())), option.removeprefix("loss=")
     run(told(config, TARGETS[loss], loss) if loss in TARGETS else config, tmp_path)
     table = complete(tmp_path, 2)
-    has_clock = config["pacing"] != {"_target_": "fedexp.parts.pacing.contract.Pacing"}
-    has_clock |= config["fleet"]["_target_"] != "fedexp.parts.fleet.contract.Fleet"
-    assert table["sim_s"].notna().to_numpy().all() == has_clock
+    assert table["sim_s"].notna().to_numpy().all() == spec.build(config).has_clock
 
 
 BASELINES = ("central", "local")  # what a federation is compared with, of no paper
@@ -142,10 +143,10 @@ PUBLISHED = [path for path in sorted(CONF.glob("algorithm/*.yaml")) if path.stem
 
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
 def test_every_algorithm_names_its_paper(path: Path):
-    """What `fedexp list algorithm` shows ends with authors and year; the next line has the arXiv number."""
+    """What `fedexp list algorithm` shows ends with authors and year; the next line has the paper's number."""
     _, title, paper, *_ = path.read_text().splitlines()
     assert re.fullmatch(r"# .* \([A-Z][\w& .]+ \d{4}\)", title)
-    assert re.match(r"# arXiv \d{4}\.\d{5}[:.,]", paper)
+    assert re.match(r"# (arXiv \d{4}\.\d{5}|doi 10\.\S+)[:.,;]", paper)
 
 
 def test_algorithms_have_the_numbers_of_their_papers(tiny: Callable[..., dict[str, Any]]):

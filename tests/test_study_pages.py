@@ -19,7 +19,7 @@ from fedexp.replay.verdict import judge
 
 STUDIES = Path(__file__).parents[1] / "scripts" / "studies"
 ROUNDS = CellQuantity.parse("roa@0.8", "")
-OTHERS = {"shapley", "benchmarks", "report"}  # made and tested elsewhere; the last has no result
+OTHERS = {"shapley", "benchmarks", "pacing", "report"}  # made and tested elsewhere; the last has no result
 
 
 @pytest.fixture

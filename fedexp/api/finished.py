@@ -36,8 +36,8 @@ class Finished:
         """clients.csv, a line for each client of each round."""
         return self._table("clients.csv")
 
-    def model(self, round: int | None = None, client: int | None = None) -> "nn.Module":
-        """The trained network on the CPU, after the newest saved round or `round`: everybody's, or the one of a client.
+    def model(self, round: int | None = None, client: int | str | None = None) -> "nn.Module":
+        """The trained network on the CPU, after the newest saved round or `round`: everybody's, or a client's.
 
         It takes what `encoder` makes of examples.
 

@@ -4,7 +4,7 @@ DIR becomes a folder with the weights (model.pt, a plain state dict, and model.s
 PyTorch (model.py), how examples become inputs (encoder.json: columns, categories, means; pixels; vocabulary), and a
 card (card.md) with the data, scores, privacy promise, and the lines that load the model without fedexp. Then
 fedexp predict asks it about new rows. Without --round it is the newest saved state. With --client it is the model that
-this client uses: its cluster's, with what it keeps for itself.
+this client uses: its cluster's, with what it keeps for itself. K is the number of a client, or its name.
 """
 
 import sys
@@ -28,7 +28,7 @@ def build_parser() -> Parser:
     parser.add_flag(
         "the model after this round (the newest saved one)", "--round", type=integer_at_least(1), metavar="N"
     )
-    parser.add_flag("the model that this client uses", "--client", type=integer_at_least(0), metavar="K")
+    parser.add_flag("the model that this client uses, by its number or name", "--client", metavar="K")
     parser.add_flag("write model.onnx, too; needs fedexp[onnx]", "--onnx", action="store_true")
     add_trust_flag(parser)
     return parser

@@ -14,11 +14,11 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp.commands.arguments.repeated_keys import describe_repeated_keys
 from fedexp.config import saved_config
 from fedexp.config.compose import Composer, Request, make_composer, raw_config, resolve_config
 from fedexp.config.hydra_errors import explain_unknown_key, refuse_missing_folders
 from fedexp.config.location import conf_dir
+from fedexp.config.repeated_keys import warn_of_repeated_keys
 from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
@@ -148,7 +148,7 @@ def _single(composer: Composer, request: Request) -> Path | None:
     if rank():
         _follow(valid_run.config, valid_run.exp)
         return None
-    sys.stderr.write("".join(f"fedexp: {note}\n" for note in describe_repeated_keys(request.overrides)))
+    warn_of_repeated_keys(request.overrides)
     with _run_folder(config, valid_run) as folder:
         composer.run(request.config_name, partial(job, valid_run=valid_run), request.overrides)
     return folder

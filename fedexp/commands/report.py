@@ -8,6 +8,7 @@ and LaTeX.
 
 import sys
 from argparse import Namespace
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,14 @@ from fedexp.commands.arguments import candidates
 from fedexp.commands.arguments.json_document import add_json_flag, json_document
 from fedexp.commands.arguments.parsing import InvalidArgument, Parser, complete_folder
 from fedexp.core.errors import ConfigError
-from fedexp.files.atomic import display_path
+from fedexp.files.atomic import display_path, shell_path
 from fedexp.process.terminal import width
-from fedexp.run.folders import OUTPUTS, is_run
+from fedexp.run.folders import OUTPUTS, is_run, is_sweep
 
 if TYPE_CHECKING:
     from fedexp.report.draw.markdown import Grid
     from fedexp.report.read.methods import Method
+    from fedexp.report.topics.tables import View
 
 NAME = "report.html"
 
@@ -51,29 +53,32 @@ def act(words: list[str]) -> int:
     directories = list(map(Path, arguments.folders))
     page = arguments.out or (directories[0] if len(directories) == 1 else OUTPUTS) / NAME
     from fedexp.report.read import methods, runs
+    from fedexp.report.topics import grid, provenance
     from fedexp.report.topics.unequal import unequal_conditions
 
     collected_runs, empty = runs.collect_runs(directories)
     grouped = methods.group_runs(collected_runs)
+    folders = [*(run.folder for run in collected_runs), *empty]
+    notes = [*unequal_conditions(grouped), *_unfinished_sweeps(folders)]
+    caveats = grid.caveats(collected_runs) if arguments.grid else provenance.caveats(grouped, empty)
     try:
-        titled_grids, documents = _write_report(page, grouped, empty, arguments)
+        titled_grids, documents = _write_report(page, grouped, [*notes, *caveats], arguments)
     except OSError as error:
         raise ConfigError(
             f"cannot write the report {display_path(page)}: {error.strerror}; give another --out"
         ) from error
-    notes = list(unequal_conditions(grouped))
     with json_document(arguments.json) as content:
         if arguments.json:
             content |= {"page": page, "tables": documents, "notes": notes}
-        for title, grid in titled_grids:
-            sys.stdout.write(f"{title}\n\n{grid.fit_width(width(arguments.wide), '--wide shows them')}\n")
+        for title, table in titled_grids:
+            sys.stdout.write(f"{title}\n\n{table.fit_width(width(arguments.wide), '--wide shows them')}\n")
         sys.stdout.write("".join(f"note  {note}\n" for note in notes))
         sys.stdout.write(f"page  {display_path(page)}\n")
     return 0
 
 
 def _write_report(
-    page: Path, grouped: "list[Method]", empty: list[Path], arguments: Namespace
+    page: Path, grouped: "list[Method]", caveats: list[str], arguments: Namespace
 ) -> "tuple[list[tuple[str, Grid]], list[dict[str, Any]]]":
     """Writes the page; returns its tables for people, and for programs with means, deviations and counts."""
     from fedexp.report.html import page as html_page
@@ -83,15 +88,35 @@ def _write_report(
     writer = html_page if page.suffix == ".html" else markdown_page
     if arguments.grid is None:
         view = View(columns=arguments.columns, percent=arguments.percent)
-        result_tables = writer.write(page, grouped, empty, view)
+        result_tables = writer.write(page, grouped, caveats, view)
         documents = [{"title": table.title, "rows": table.frame().to_dict("records")} for table in result_tables]
-        return [grid for table in result_tables for grid in table.grids()], documents
-    grids = writer.write_grid(page, grouped, arguments.grid)
+        return [*(grid for table in result_tables for grid in table.grids()), *_site_grids(grouped, view)], documents
+    grids = writer.write_grid(page, grouped, arguments.grid, caveats)
     documents = [
         {"title": title, "rows": [dict(zip(grid.headings, row, strict=True)) for row in grid.rows]}
         for title, grid in grids
     ]
     return grids, documents
+
+
+def _site_grids(grouped: "list[Method]", view: "View") -> "list[tuple[str, Grid]]":
+    """The table by site, where clients have names and no columns were chosen."""
+    from fedexp.report.topics import sites
+
+    section = sites.build_section(grouped) if view.columns is None else None
+    return list(section.tables) if section else []
+
+
+def _unfinished_sweeps(folders: Iterable[Path]) -> Iterator[str]:
+    """A sentence for each sweep of these run folders that was interrupted: its last points may have no folder yet."""
+    from fedexp.report.topics import sweep_table
+
+    for sweep in dict.fromkeys(parent for folder in folders for parent in folder.parents[:2] if is_sweep(parent)):
+        if not (sweep / sweep_table.NAME).is_file():
+            yield (
+                f"The sweep {display_path(sweep)} did not end, and points that it did not begin are missing here; go "
+                f"on with: fedexp resume {shell_path(sweep)}"
+            )
 
 
 def _axes(text: str) -> tuple[str, str]:

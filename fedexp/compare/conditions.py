@@ -11,6 +11,7 @@ from fedexp.compare.pairing import Contest
 from fedexp.compare.statistics import PairedStatistics
 from fedexp.compare.study import compare_pairs, why_missing
 from fedexp.core.errors import ConfigError
+from fedexp.files.atomic import display_path
 from fedexp.report.read.runs import Run
 
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
@@ -60,6 +61,8 @@ def failures(conditions: Sequence[Condition], contests: Sequence[Contest]) -> li
 
 def _failure(condition: Condition, contest: Contest) -> str:
     sides = f"{contest.a} (A) - {contest.b} (B)"
+    if failed := [display_path(run.folder) for run in contest.runs if run.has_failed]:
+        return f"{condition} cannot be judged for {sides}: no update of any round was finite in {', '.join(failed)}"
     clock = quantities.clock_of(contest.runs)
     quantity = quantities.parse(condition.quantity, clock or "", contest.runs)
     lacking = why_missing(quantity, [contest], clock)
@@ -69,7 +72,9 @@ def _failure(condition: Condition, contest: Contest) -> str:
     value = _value(result, condition.bound)
     reached = f"only A reached it in {result.only_a}, only B in {result.only_b}, neither in {result.neither}"
     if value is None:
-        return f"{condition} cannot be judged for {sides}: of {result.pairs} pair(s) {reached}"
+        nobody = not (result.only_a or result.only_b or result.neither)
+        reason = f"{result.pairs} pair(s) have no interval" if nobody else f"of {result.pairs} pair(s) {reached}"
+        return f"{condition} cannot be judged for {sides}: {reason}"
     if not _SIGNS[condition.sign](value, condition.number):
         return ""
     evidence = f"it is {value:+.6g}" if math.isfinite(value) else reached

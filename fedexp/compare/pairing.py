@@ -91,7 +91,10 @@ def _method(runs: Sequence[Run], side: str) -> _Method:
                 f"{first} and {second} are the same method with the same seed {run.seed}; give one of them"
             )
         blocks[block] = run
-    return _Method(blocks, (f"left out, unfinished: {', '.join(unfinished)}",) if unfinished else ())
+    failed = [display_path(run.folder) for run in finished if run.has_failed]
+    notes = [f"left out, unfinished: {', '.join(unfinished)}"] if unfinished else []
+    notes += [f"no update of any round was finite, so these are first models: {', '.join(failed)}"] if failed else []
+    return _Method(blocks, tuple(notes))
 
 
 def _identity(run: Run) -> Any:

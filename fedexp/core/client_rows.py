@@ -64,6 +64,12 @@ def store_rows(memory: Memory, trained: Trained, rows: torch.Tensor) -> Memory:
     return client_rows.with_rows(trained.owner[valid], rows[to_device(valid, rows.device)]).save()
 
 
+def positions_of(owner: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """Where each of the clients `owner [n]` stands in `among [m]`, which holds each once, int64 [n]."""
+    order = np.argsort(among, kind="stable")
+    return order[np.searchsorted(among, owner, sorter=order)]
+
+
 def lookup_by_owner(owner: np.ndarray, known_owners: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The values `[n]` of `owner [n]`, given the `values [m]` of the ascending `known_owners [m]`; 0 for the others."""
     if not len(known_owners):

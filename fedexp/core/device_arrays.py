@@ -1,4 +1,6 @@
-"""The host's arrays on a device."""
+"""The host's arrays on a device, and rows of tensors there."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -10,3 +12,22 @@ def to_device(array: np.ndarray, device: torch.device) -> torch.Tensor:
     if device.type == "cuda":
         return host.pin_memory().to(device, non_blocking=True)
     return host.to(device)
+
+
+def join_rows(pieces: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Rows `[n, ...]` one after another; no copy where the pieces are neighbours in one tensor, or views of one row."""
+    first = pieces[0]
+    rows, step, end = 0, first.stride(0), first.storage_offset()
+    for piece in pieces:
+        same = piece.untyped_storage().data_ptr() == first.untyped_storage().data_ptr() and piece.dtype == first.dtype
+        if not (same and piece.stride() == first.stride() and piece.storage_offset() == end):
+            return torch.cat(list(pieces))
+        rows, end = rows + len(piece), end + len(piece) * step
+    return first.as_strided((rows, *first.shape[1:]), first.stride(), first.storage_offset())
+
+
+def neighbours(positions: np.ndarray) -> slice | None:
+    """The slice of rows that `positions [n]` are, in this order; None where they are no neighbours."""
+    first = int(positions[0]) if len(positions) else 0
+    is_run = np.array_equal(positions, np.arange(first, first + len(positions)))
+    return slice(first, first + len(positions)) if is_run else None

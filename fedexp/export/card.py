@@ -29,6 +29,8 @@ numbers = []
 for column in encoder["columns"]:
     value = row[column["name"]]
     if column["categories"] is None:
+        if column["fills_missing"] and (value is None or value != value):
+            value = column["mean"]
         low, high = column["bounds"] or (value, value)
         numbers.append((min(max(value, low), high) - column["mean"]) / column["std"])
     else:

@@ -11,7 +11,7 @@ from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError, first_line
 from fedexp.export import card, encoder, onnx
 from fedexp.export.network_source import SourceError, load_source, network_source, plain_entries
-from fedexp.export.trained_model import TrainedModel, load_trained
+from fedexp.export.trained_model import Client, TrainedModel, load_trained
 from fedexp.files.atomic import display_path, publish, scratch_path
 from fedexp.files.safetensors import as_safetensors
 from fedexp.files.untrusted import read_regular
@@ -24,7 +24,7 @@ def export(
     folder: Path,
     target: Path,
     number: int | None = None,
-    client: int | None = None,
+    client: Client | None = None,
     *,
     as_onnx: bool = False,
     trust: Trust = NO_TRUST,

@@ -1,6 +1,7 @@
 """The trained model of a run folder as a network of PyTorch: everybody's, or the one that a client uses."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from torch import nn
 
 from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
-from fedexp.core.errors import ConfigError
+from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.core.values import State
 from fedexp.export.encoder import Encoder, make_encoder
 from fedexp.export.entries import set_entries
@@ -29,6 +30,7 @@ from fedexp.verify import record
 from fedexp.verify.record import RunRecord, SavedState
 from fedexp.verify.rerun import Rerun, build_rerun
 
+Client = int | str  # its number or its name
 CPU, EXAMPLES = torch.device("cpu"), 8
 
 
@@ -45,13 +47,13 @@ class TrainedModel:
     examples: torch.Tensor
     round: int
     exp: Experiment
-    client: int | None
+    client: Client | None
     config: dict[str, Any]
     record: RunRecord
 
 
 def load_trained(
-    folder: Path, number: int | None = None, client: int | None = None, trust: Trust = NO_TRUST
+    folder: Path, number: int | None = None, client: Client | None = None, trust: Trust = NO_TRUST
 ) -> TrainedModel:
     """The model after round `number` (the newest one that was saved) in a run folder.
 
@@ -122,7 +124,7 @@ def _choose_state(run_record: RunRecord, number: int | None) -> SavedState:
     return by_round[max(by_round) if number is None else number]
 
 
-def _model_row(rerun: Rerun, state: State, client: int | None) -> torch.Tensor:
+def _model_row(rerun: Rerun, state: State, client: Client | None) -> torch.Tensor:
     """Everybody's model `[D]`, or that of a client: its cluster's, with what it keeps for itself."""
     world, clients = rerun.world, rerun.world.partition.clients
     if client is None:
@@ -133,6 +135,15 @@ def _model_row(rerun: Rerun, state: State, client: int | None) -> torch.Tensor:
                 f"the run has {len(state.models)} models, one a cluster; choose by --client, 0 to {clients - 1}"
             )
         return state.models[0].flat
-    if not 0 <= client < clients:
-        raise ConfigError(f"--client must be a client of the run, 0 to {clients - 1}, got {client}")
-    return personal_models(rerun.exp, world, state, np.array([client]))[0]
+    number = _client_number(client, clients, world.client_names or ())
+    return personal_models(rerun.exp, world, state, np.array([number]))[0]
+
+
+def _client_number(client: Client, clients: int, names: Sequence[str]) -> int:
+    """The number of a client given by its number or name; of two clients that a word may mean, the one of this name."""
+    if client in names:
+        return names.index(str(client))
+    if str(client).isascii() and str(client).isdecimal() and int(client) < clients:
+        return int(client)
+    hint = f"; {did_you_mean(str(client), names)}" if names else ""
+    raise ConfigError(f"--client must be a client of the run, 0 to {clients - 1}, got {client}{hint}")

@@ -68,6 +68,14 @@ def count_consecutive(rounds: Sequence[int]) -> int:
     return next((index for index, number in enumerate(rounds) if number != index + 1), len(rounds))
 
 
+def all_dropped(metrics: "pd.DataFrame") -> bool:
+    """Whether, as metrics.csv says, every update of every round was dropped because it was not finite."""
+    if not {"aggregator.dropped", "participants"} <= set(metrics):  # of an old run
+        return False
+    dropped, participants = metrics["aggregator.dropped"], metrics["participants"]
+    return bool(len(metrics) and (participants > 0).all() and (dropped >= participants).all())
+
+
 def read_frame(path: Path, needed: Sequence[str] = ()) -> "pd.DataFrame":
     """The table with its numbers as numbers; empty if there are no lines or no file.
 

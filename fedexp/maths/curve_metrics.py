@@ -40,10 +40,14 @@ def main_metric(columns: Iterable[str], kind: str = "test") -> str:
 
 
 def thresholds(requested: Iterable[float] | None, metric: str) -> tuple[float, ...]:
-    """The thresholds of RoA and ToA: those requested, or default ones of a metric from 0 to 1."""
+    """The thresholds of RoA and ToA: those requested, or default ones of a metric from 0 to 1.
+
+    The area under the ROC curve begins at 0.5, which is no target.
+    """
     if requested is not None:
         return tuple(requested)
-    return DEFAULT_THRESHOLDS if metric in SHARES else ()
+    defaults = DEFAULT_THRESHOLDS if metric in SHARES else ()
+    return tuple(x for x in defaults if metric != "auroc" or x > 0.5)
 
 
 def area_under(values: Iterable[float | None]) -> float | None:

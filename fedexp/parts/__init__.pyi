@@ -6,6 +6,7 @@ from fedexp.core.client_resources import Resources as Resources
 from fedexp.core.client_resources import arrivals as arrivals
 from fedexp.core.client_rows import ClientRows as ClientRows
 from fedexp.core.client_rows import lookup_by_owner as lookup_by_owner
+from fedexp.core.client_rows import positions_of as positions_of
 from fedexp.core.client_rows import store_rows as store_rows
 from fedexp.core.errors import ConfigError as ConfigError
 from fedexp.core.errors import RunError as RunError

@@ -63,7 +63,10 @@ class Context(Protocol):
         ...
 
     def losses(self, owner: np.ndarray, power: int = 1) -> np.ndarray:
-        """Mean of loss**power of the received global model on each client's own data, [n]; NaN without data."""
+        """Mean of loss**power of the received global model on each client's own data, [n]; NaN without data.
+
+        In `observe` that is, for those who took part, the model that each was sent, whatever round that was in.
+        """
         ...
 
     @property

@@ -108,6 +108,16 @@ class FleetView(Protocol):
         ...
 
     @property
+    def reports_losses(self) -> bool:
+        """Whether those who take part also tell the loss of the model that they were sent."""
+        ...
+
+    @property
+    def judging_s(self) -> float:
+        """The seconds that clients needed so far in this round to receive models, evaluate them and tell losses."""
+        ...
+
+    @property
     def evaluators(self) -> tuple[np.ndarray, ...]:
         """The clients `[n]`, ascending, that evaluated each of the models sent for evaluation so far this round."""
         ...

@@ -26,7 +26,10 @@ PATIENCE_S = 4.0  # after which no more rounds are counted
 
 @dataclass(frozen=True)
 class DryRound:
-    """One round: who was asked and who delivered, the work, the megabytes and the simulated time at its end."""
+    """One round: who was asked and who delivered, the work, the megabytes and the simulated time at its end.
+
+    `versions` counts the earlier models that clients then train on.
+    """
 
     selected: np.ndarray
     delivered: np.ndarray
@@ -34,6 +37,7 @@ class DryRound:
     mb_down: float
     mb_up: float
     sim_s: float
+    versions: int
 
 
 @dataclass(frozen=True)
@@ -148,9 +152,10 @@ def _dry_rounds(exp: Experiment, world: World) -> Iterator[DryRound]:
         messages = Uploads(jobs.owner, jobs.model, jobs.sizes, zeros, torch.zeros((len(zeros), 1)), zeros, zeros)
         uploads, seconds, mem["fleet"] = deliver(exp, messages, jobs, mem.get("fleet", {}), ctx)
         state = State(number, models, mem, ctx.fleet.now_s + seconds)
-        traffic = megabytes(exp, ctx, jobs, uploads.owner, jobs.downloads)
+        traffic = megabytes(exp, ctx, jobs, uploads.owner)
         examples = round_work(ctx, jobs.sizes, lockstep)
-        yield DryRound(jobs.owner, uploads.owner, examples, traffic["mb_down"], traffic["mb_up"], state.sim_s)
+        versions = len(exp.pacing.versions(mem["pacing"]))
+        yield DryRound(jobs.owner, uploads.owner, examples, traffic["mb_down"], traffic["mb_up"], state.sim_s, versions)
 
 
 def _count_participations(owners: list[np.ndarray]) -> Ledger:

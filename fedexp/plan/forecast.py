@@ -16,6 +16,7 @@ class RunOutline:
     evaluate_every: int  # rounds between two evaluations
     checkpoint_s: float
     keep_states: int
+    versions_mb: float = 0.0  # of the earlier models that clients train on at most
 
     @property
     def evaluations(self) -> int:
@@ -76,10 +77,14 @@ def count_saves(rounds_s: float, outline: RunOutline) -> int:
 
 
 def growth_mb(result: ProbeResult, outline: RunOutline) -> float:
-    """How much the state will still grow: by the same amount for each client that takes part for the first time."""
+    """How much the state will still grow: by the earlier models that clients train on, and by the same for each client.
+
+    That is, for each that takes part for the first time.
+    """
     (few, before), (many, after) = result.state_sizes[0], result.state_sizes[-1]
     mb_per_client = max(0.0, (after - before) / (many - few)) if many > few else 0.0
-    return mb_per_client * max(0, outline.clients - many)
+    versions_mb = max(0.0, outline.versions_mb - result.versions_mb)
+    return mb_per_client * max(0, outline.clients - many) + versions_mb
 
 
 def memory_mb(result: ProbeResult, outline: RunOutline) -> tuple[float, float | None]:

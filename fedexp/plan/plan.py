@@ -50,6 +50,15 @@ class RowsAtOnce:
 
 
 @dataclass(frozen=True)
+class Versions:
+    """How many earlier models clients train on at once, each kept once, and their megabytes; `known`, or at most."""
+
+    models: int
+    mb: float
+    known: bool
+
+
+@dataclass(frozen=True)
 class Forecast:
     """The cost of a run. What is sent is `known`, or estimated.
 
@@ -76,6 +85,7 @@ class Forecast:
     delta: float
     disk_mb: float | None
     rows: RowsAtOnce
+    versions: Versions | None
     counted: int | None = None
 
 
@@ -94,7 +104,8 @@ def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressRepor
     progress.begin_step("counting all rounds", print_now=False)
     dry_run, counted = usable_dry_run(exp, world)
     rounds, limit, reason = expected_rounds(exp, world, result, dry_run)
-    outline = outline_run(exp, world, dry_run, rounds)
+    versions = count_versions(exp, world, dry_run, rounds)
+    outline = outline_run(exp, world, dry_run, rounds, versions)
     spent, memory, gpu = None, None, None
     if result.tried_rounds:
         spent = forecast.seconds(result, outline, elapsed_s + preparation.skipped_seconds(0.0, math.inf))
@@ -117,6 +128,7 @@ def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressRepor
         delta=exp.privacy.required_delta,
         counted=counted,
         rows=rows_at_once(exp, world),
+        versions=versions,
         disk_mb=forecast.disk_mb(result, outline, spent.rounds) if spent else None,
     )
 
@@ -124,9 +136,19 @@ def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressRepor
 def rows_at_once(exp: Experiment, world: World) -> RowsAtOnce:
     """How many messages lie in memory at once, if as many clients as usual take part."""
     width, readers = message_size(exp, world.layout), readers_of_all_rows(exp)
-    participants = min(exp.scenario.participants, world.partition.clients)
+    participants = exp.pacing.most_uploads(min(exp.scenario.participants, world.partition.clients))
     messages = participants if readers else min(participants, group_size(width))
     return RowsAtOnce(messages, messages * width * 4 / 1e6, readers)
+
+
+def count_versions(exp: Experiment, world: World, dry_run: DryRun | None, rounds: int) -> Versions | None:
+    """The earlier models that clients train on while the server steps; None where it waits for all."""
+    if not exp.pacing.overlaps:
+        return None
+    models, is_known = min(exp.pacing.most_versions(world.partition.clients), rounds), False
+    if dry_run is not None and dry_run.complete:
+        models, is_known = max((step.versions for step in dry_run.dry_rounds[:rounds]), default=0), True
+    return Versions(models, models * world.layout.size * 4 / 1e6, is_known)
 
 
 def usable_dry_run(exp: Experiment, world: World) -> tuple[DryRun | None, int | None]:
@@ -168,13 +190,16 @@ def estimate_run(exp: Experiment, world: World, result: ProbeResult) -> RunEstim
     return RunEstimate(lambda rounds: extrapolate(clock, rounds, growing=True), world.partition.clients)
 
 
-def outline_run(exp: Experiment, world: World, dry_run: DryRun | None, rounds: int) -> RunOutline:
+def outline_run(
+    exp: Experiment, world: World, dry_run: DryRun | None, rounds: int, versions: Versions | None
+) -> RunOutline:
     """The work of this many rounds."""
     dry_rounds = dry_run.dry_rounds[:rounds] if dry_run else ()
     all_clients = world.partition.clients
     clients = len(dry_run.ledgers(rounds)[0].owner) if dry_run else min(all_clients, exp.scenario.participants * rounds)
     work = tuple(dry_round.work for dry_round in dry_rounds) or None
-    return RunOutline(rounds, work, clients, exp.evaluation.every, exp.checkpoint_s, exp.keep_states)
+    versions_mb = versions.mb if versions else 0.0
+    return RunOutline(rounds, work, clients, exp.evaluation.every, exp.checkpoint_s, exp.keep_states, versions_mb)
 
 
 def traffic_totals(exp: Experiment, result: ProbeResult, dry_run: DryRun | None, rounds: int) -> TrafficTotals:

@@ -64,7 +64,8 @@ class ProbeResult:
     participants: set[int] = field(default_factory=set)  # clients that have taken part
     state_sizes: list[tuple[int, float]] = field(
         default_factory=list
-    )  # after each round, the number of those clients and the state's MB
+    )  # after each round, the number of those clients and the state's MB, less the next
+    versions_mb: float = 0.0  # of the earlier models that clients train on, after the last tried round
     table_mb: float = 0.0  # of a round's lines
     other_mb: float = 0.0
     reason: str | None = None  # why the stop rule ended the run during the trial
@@ -163,9 +164,9 @@ def _try(
             logbook.record(after, row, uploads)
             _measure_memory(world, result)
             result.participants.update(uploads.owner.tolist())
-            result.state_sizes.append(
-                (len(result.participants), megabytes((after.memory, [weights.flat for weights in after.models])))
-            )
+            result.versions_mb = megabytes(exp.pacing.versions(after.memory.get("pacing", {})))
+            state_mb = megabytes((after.memory, [weights.flat for weights in after.models])) - result.versions_mb
+            result.state_sizes.append((len(result.participants), state_mb))
             if first == 1 and after.round < last:
                 progress.begin_step(f"round {after.round + 1} of the trial")
     result.reason = reason_to_stop(logbook.state)

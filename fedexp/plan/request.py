@@ -9,6 +9,7 @@ from hydra.types import RunMode
 
 from fedexp.config.compose import Composer, Request, make_composer
 from fedexp.config.location import conf_dir
+from fedexp.config.repeated_keys import warn_of_repeated_keys
 from fedexp.core.errors import ConfigError
 from fedexp.run.validate import ValidRun, validate_config
 from fedexp.sweep import point_list
@@ -31,15 +32,21 @@ def compose(flags: Namespace) -> PlanRequest:
     request = Request(conf_dir(), flags.overrides, flags.config_name, config_dir)
     try:
         composer = make_composer(request)
-        if not flags.multirun and "hydra.mode=MULTIRUN" not in flags.overrides:
-            point_list.refuse(request.overrides)
-            config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
-            if config.hydra.mode != RunMode.MULTIRUN:
-                return PlanRequest(validate_config(composer, config, request.overrides))
-            composer.composed = None
-        return _first_point(composer, request)
+        planned = _compose(composer, request, multirun=flags.multirun)
+        warn_of_repeated_keys(request.overrides)
+        return planned
     finally:
         GlobalHydra.instance().clear()
+
+
+def _compose(composer: Composer, request: Request, *, multirun: bool) -> PlanRequest:
+    if not multirun and "hydra.mode=MULTIRUN" not in request.overrides:
+        point_list.refuse(request.overrides)
+        config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
+        if config.hydra.mode != RunMode.MULTIRUN:
+            return PlanRequest(validate_config(composer, config, request.overrides))
+        composer.composed = None
+    return _first_point(composer, request)
 
 
 def _first_point(composer: Composer, request: Request) -> PlanRequest:

@@ -23,6 +23,7 @@ def table(plan: Forecast, request: PlanRequest) -> str:
         *_times(plan, request),
         ("peak memory", _memory(plan)),
         ("rows in memory", _rows(plan)),
+        ("versions", _versions(plan)),
         ("sent down, up", _traffic(plan)),
         (
             "simulated time",
@@ -87,6 +88,13 @@ def _rows(plan: Forecast) -> str:
     rows = plan.rows
     why = f"; all of a round because of {', '.join(rows.needed_by)}" if rows.needed_by else ""
     return f"{rows.messages:,} ({_size(rows.mb)}){why}"
+
+
+def _versions(plan: Forecast) -> str | None:
+    if plan.versions is None:
+        return None
+    size = f"{plan.versions.models:,} earlier models ({_size(plan.versions.mb)}) that clients train on at once"
+    return size if plan.versions.known else f"at most {size}"
 
 
 def _traffic(plan: Forecast) -> str:

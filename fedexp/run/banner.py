@@ -19,7 +19,7 @@ def lines(exp: Experiment, clients: int) -> Iterator[str]:
     participants = exp.selector.clients_per_round(clients)
     all_clients = _with_unit(clients, "client")
     usual = all_clients if participants is None else f"{participants} of {all_clients} a round"
-    participation = exp.pacing.describe(clients) or usual
+    participation = exp.pacing.describe(clients, usual)
     yield (
         f"{_with_unit(exp.rounds, 'round')}, {participation}, {_local_work(exp)} of batches of {exp.local.batch_size} "
         f"at rate {exp.local.lr:g}"
@@ -63,11 +63,7 @@ def _without_effect(exp: Experiment, clients: int, participants: int | None) -> 
         )
     if participants == clients < scenario.participants and not scenario.pools_data:
         yield f"scenario.participants={scenario.participants} is more than there are clients: all {clients} take part"
-    if exp.pacing.overlaps and type(exp.fleet) is Fleet:
-        yield (
-            f"pacing={option(exp.pacing)} with fleet=none: all clients take the same time, so none is late because it "
-            "is slow; set fleet=simulated"
-        )
+    yield from _pacing_without_effect(exp, participants)
     if type(exp.attack) is not Attack and not scenario.malicious:
         yield f"attack={attack} does nothing: nobody is malicious; set scenario.malicious"
     if scenario.malicious and participants and not exp.pacing.overlaps:
@@ -76,6 +72,19 @@ def _without_effect(exp: Experiment, clients: int, participants: int | None) -> 
             yield f"attack={attack} does no harm: {reason}"
     if type(exp.attack) is Attack and scenario.malicious:
         yield f"scenario.malicious={scenario.malicious}, but nobody attacks: choose an attack"
+
+
+def _pacing_without_effect(exp: Experiment, participants: int | None) -> Iterator[str]:
+    if exp.pacing.overlaps and type(exp.fleet) is Fleet:
+        yield (
+            f"pacing={option(exp.pacing)} with fleet=none: all clients take the same time, so none is late because it "
+            "is slow; set fleet=simulated"
+        )
+    if exp.pacing.needs_fleet and participants == exp.pacing.most_uploads(participants or 0):
+        yield (
+            f"pacing={option(exp.pacing)} throws nobody away: all {participants} clients that take part count; raise "
+            "scenario.participants or lower pacing.uploads"
+        )
 
 
 def _local_work(exp: Experiment) -> str:

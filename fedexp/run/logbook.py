@@ -60,7 +60,7 @@ class Logbook:
         for role, figures in world.preparation_figures.items():
             if figures:
                 self.progress.say(f"{role}: " + ", ".join(f"{name} {value:.4g}" for name, value in figures.items()))
-        if (promise := exp.privacy.promise()) is not None:
+        if (promise := summary.privacy_promise(exp)) is not None:
             self.progress.say(f"privacy: {promise}")
         if self.state.round:
             self.progress.say(f"continuing after round {self.state.round}")
@@ -120,7 +120,7 @@ class Logbook:
             self.progress.say(note)
         if facts["audit"] is not None:
             self.progress.say(facts["audit"]["statement"])
-        self.progress.say(summary_table({**facts, "folder": str(self.folder)}))
+        self.progress.say(summary_table({**facts, "folder": str(self.folder)}, summary.further_finals(self.exp, table)))
         return table
 
     def _write_last_tables(self) -> bool:

@@ -9,12 +9,12 @@ from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.part import build
 from fedexp.core.values import State, Uploads
-from fedexp.files import summary_json
+from fedexp.files import run_tables, summary_json
 from fedexp.files.atomic import display_path
 from fedexp.files.open_folders import make_folder
 from fedexp.parts.tracker.contract import Tracker
 from fedexp.process.torchrun import under_torchrun
-from fedexp.run import addresses, digests, folders, summary
+from fedexp.run import addresses, digests, folders
 from fedexp.run.logbook import Logbook
 from fedexp.run.state import checkpoint
 from fedexp.run.tables import first_columns
@@ -125,7 +125,7 @@ def _conduct(config: dict[str, Any], exp: Experiment, folder: Path | None, watch
                     watch(line)
                 yield line
             table = logbook.conclude()
-    if summary.all_dropped(table):
+    if run_tables.all_dropped(table):
         raise RunError(
             "no update of any round was finite, so all were dropped and the model is the first one; lower local.lr, or "
             "look for what makes the updates infinite"

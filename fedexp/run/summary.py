@@ -93,21 +93,26 @@ def audit_verdict(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | No
     return exp.audit.verdict({str(name): None if value != value else value for name, value in last.items()})
 
 
+def further_finals(exp: Experiment, table: "pd.DataFrame") -> dict[str, float | None]:
+    """The last values on the test data of the metrics beside the main one, by their names."""
+    columns = [f"test_{name}" for name in exp.metrics[1:]]
+    return {column.removeprefix("test_"): curve_metrics.final(table[column]) for column in columns if column in table}
+
+
+def privacy_promise(exp: Experiment) -> str | None:
+    """What is promised and what is not covered by it; None if nothing is promised."""
+    promise = exp.privacy.promise()
+    return promise and ", ".join(filter(None, (promise, exp.dataset.leaks())))
+
+
 def privacy_guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
     """The privacy spent by the end, and what was promised; None if nothing was."""
-    promise = exp.privacy.promise()
+    promise = privacy_promise(exp)
     if promise is None:
         return None
     names = [name for name in ("epsilon_rdp", "epsilon_pld") if f"privacy.{name}" in table]
     spent = {name: curve_metrics.final(table[f"privacy.{name}"]) for name in names}
-    promise = ", ".join(filter(None, (promise, exp.dataset.leaks())))
     return {**spent, **exp.privacy.terms(), "promise": promise}
-
-
-def all_dropped(table: "pd.DataFrame") -> bool:
-    """Whether every update of every round was dropped because it was not finite."""
-    dropped, participants = table["aggregator.dropped"], table["participants"]
-    return bool(len(table) and (participants > 0).all() and (dropped >= participants).all())
 
 
 def write(path: Path, summary: dict[str, Any]) -> None:

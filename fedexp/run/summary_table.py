@@ -9,12 +9,13 @@ from fedexp.maths.curve_metrics import higher_is_better
 _SHOWN = 4  # the best thresholds that were reached
 
 
-def summary_table(summary: Mapping[str, Any]) -> str:
-    """Plain text, one number a line, aligned; what does not exist is left out."""
+def summary_table(summary: Mapping[str, Any], further: Mapping[str, float | None]) -> str:
+    """Plain text, one number a line, aligned; what does not exist is left out. `further`: last values by metric."""
     main = main_metric(summary)
     rows = [
         (f"final {main}", _number(summary, f"final_{main}", "{:.4f}")),
         (f"best {main}", _number(summary, f"best_{main}", "{:.4f}")),
+        *((f"final {name}", None if value is None else f"{value:.4g}") for name, value in further.items()),
         ("loss AUC", _number(summary, "loss_auc", "{:.4g}")),
         (f"{main} AUC", _number(summary, f"{main}_auc", "{:.4g}")),
         ("epsilon", _epsilon(summary.get("privacy") or {})),

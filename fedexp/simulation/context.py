@@ -88,7 +88,7 @@ class RoundContext:
         return np.isin(owner, self._world.malicious)
 
     def losses(self, owner: np.ndarray, power: int = 1) -> np.ndarray:
-        return self.clients_data.losses_of(self.models[0], self.plan(owner), power)
+        return self.clients_data.received_losses(owner, power)
 
     @property
     def clients_data(self) -> ClientQueries:

@@ -10,9 +10,11 @@ from typing import Any, cast
 import numpy as np
 import torch
 
+from fedexp.core.client_rows import positions_of
 from fedexp.core.random_streams import stream, streams
 from fedexp.core.values import Canaries, Plan, Uploads, Weights
 from fedexp.parts.context import Context
+from fedexp.parts.pacing.contract import Arrivals
 from fedexp.simulation.local_task import make_task, run_task
 from fedexp.simulation.personal_columns import private_columns
 from fedexp.simulation.world import World
@@ -22,11 +24,15 @@ from fedexp.training.workers.pool import FINE_TUNING, Work
 
 
 class ExtraMessages:
-    """Counts the models that clients evaluate or fine-tune in one round besides training, for traffic and clock."""
+    """Counts the models that clients evaluate or fine-tune in one round besides training, for traffic and clock.
+
+    `arrivals` is who was sent which model to train, as soon as that is known.
+    """
 
     def __init__(self) -> None:
         self.reported_losses = 0
         self.fine_tuned = 0
+        self.arrivals: Arrivals | None = None
         self._evaluators: dict[
             int, tuple[Weights, list[np.ndarray]]
         ] = {}  # by identity of the model, which is kept alive
@@ -63,6 +69,28 @@ class ClientQueries:
 
     def losses_of(self, weights: Weights, plan: Plan, power: int = 1) -> np.ndarray:
         self._extra_messages.sent_for_evaluation(weights, plan.owner)
+        return self._mean_losses(weights, plan, power)
+
+    def received_losses(self, owner: np.ndarray, power: int) -> np.ndarray:
+        """Mean of loss**power, [n], of the model that each client was sent; of the present one where it was sent none.
+
+        Who trains on the model that it was sent has received it, and just tells its loss.
+        """
+        arrivals, losses, begun = self._extra_messages.arrivals, np.empty(len(owner)), np.zeros(len(owner), np.int64)
+        if arrivals is not None:
+            trains = np.isin(owner, arrivals.plan.owner)
+            begun[trains] = arrivals.begun[positions_of(owner[trains], arrivals.plan.owner)]
+            self._extra_messages.reported_losses += int(trains.sum())
+        for number in np.unique(begun).tolist():
+            chosen, present = begun == number, self._ctx.models[0]
+            plan = self._ctx.plan(owner[chosen])
+            if arrivals is None or not number:
+                losses[chosen] = self.losses_of(present, plan, power)
+            else:
+                losses[chosen] = self._mean_losses(arrivals.versions.get(number, present), plan, power)
+        return losses
+
+    def _mean_losses(self, weights: Weights, plan: Plan, power: int) -> np.ndarray:
         index = np.concatenate([*plan.shards, np.zeros(0, np.int64)])
         row = np.repeat(np.arange(len(plan.sizes)), plan.sizes)
         sums = np.bincount(row, self._ctx.audit.example_losses(weights, index) ** power, len(plan.sizes))

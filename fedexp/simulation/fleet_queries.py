@@ -76,5 +76,13 @@ class FleetQueries:
         )
 
     @property
+    def reports_losses(self) -> bool:
+        return self._world.exp.selector.asks_participants
+
+    @property
+    def judging_s(self) -> float:
+        return self._world.exp.fleet.judging_s(self._ctx)
+
+    @property
     def evaluators(self) -> tuple[np.ndarray, ...]:
         return self._extra_messages.evaluators

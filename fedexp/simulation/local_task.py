@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 import torch
 
+from fedexp.core.device_arrays import join_rows
 from fedexp.core.values import Memory, Plan, Weights
 from fedexp.parts.context import Context
 from fedexp.simulation.checks.contract_checks import check_call
@@ -41,8 +42,8 @@ def merge_tasks(tasks: Sequence[Task]) -> Task:
     counts = [task.counts for task in tasks if task.counts is not None]
     return replace(
         tasks[0],
-        start=torch.cat([task.start for task in tasks]),
-        anchor=torch.cat([task.anchor for task in tasks]),
+        start=join_rows([task.start for task in tasks]),
+        anchor=join_rows([task.anchor for task in tasks]),
         plan=Plan(
             np.concatenate([task.plan.owner for task in tasks]),
             tuple(chain.from_iterable(task.plan.shards for task in tasks)),

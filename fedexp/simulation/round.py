@@ -160,7 +160,7 @@ def metrics_row(
         "participants": count_clients(sent.owner),
         "examples": int(sent.examples.sum()),
         "sim_s": state.sim_s if exp.has_clock else None,
-        **megabytes(exp, ctx, jobs, uploads.owner, jobs.downloads),
+        **megabytes(exp, ctx, jobs, uploads.owner),
         **{name: rate for name, rate in rates.items() if rate is not None},
         **reported,
     }

@@ -3,11 +3,12 @@
 import numpy as np
 import torch
 
-from fedexp.core.device_arrays import to_device
+from fedexp.core.client_rows import positions_of
+from fedexp.core.device_arrays import join_rows, neighbours, to_device
 from fedexp.core.values import Jobs, Memory, State, Weights
-from fedexp.parts.context import Context
 from fedexp.parts.pacing.contract import Arrivals
 from fedexp.simulation.checks.contract_checks import check_call
+from fedexp.simulation.context import RoundContext, extra_messages
 from fedexp.simulation.personal_columns import restore_personal
 from fedexp.simulation.presence import presence_memory
 from fedexp.simulation.setup.experiment import Experiment
@@ -15,7 +16,7 @@ from fedexp.simulation.world import World
 
 
 def start(
-    exp: Experiment, world: World, state: State, ctx: Context
+    exp: Experiment, world: World, state: State, ctx: RoundContext
 ) -> tuple[Jobs, tuple[Weights, ...], dict[str, Memory]]:
     """Sends out the jobs of a new round; returns them, the models of the round and the memories."""
     mem = {role: without_columns(memory) for role, memory in state.memory.items()}
@@ -25,17 +26,14 @@ def start(
         exp, "clustering", exp.clustering.assign, state.models, plan, mem.get("clustering", {}), ctx
     )
     arrivals, mem["pacing"] = check_call(exp, "pacing", exp.pacing.due, plan, models[0], mem.get("pacing", {}), ctx)
-    model = np.zeros(len(arrivals.begun), np.int64) if exp.pacing.overlaps else model
+    if exp.pacing.overlaps:
+        model = np.zeros(len(arrivals.begun), np.int64)
+    else:
+        model = model[positions_of(arrivals.plan.owner, plan.owner)]
+    extra_messages(ctx).arrivals = arrivals
     received = dispatch_versions(exp, world, models, arrivals, model, mem)
     plan_columns = arrivals.plan.owner, arrivals.plan.shards, arrivals.plan.importance, arrivals.plan.deadline_s
-    jobs = Jobs(
-        *plan_columns,
-        model=model,
-        begun=arrivals.begun,
-        received=received,
-        seconds=arrivals.seconds,
-        downloads=arrivals.downloads,
-    )
+    jobs = Jobs(*plan_columns, model=model, begun=arrivals.begun, received=received, seconds=arrivals.seconds)
     return jobs, models, mem
 
 
@@ -53,9 +51,8 @@ def dispatch_versions(
         begun = arrivals.begun[rows[:1]].tolist()
         sent_models = tuple(arrivals.versions[number] for number in begun if number in arrivals.versions) or models
         pieces.append(dispatch(exp, world, sent_models, model[rows], arrivals.plan.owner[rows], mem))
-    if len(pieces) == 1:
-        return pieces[0]
-    return torch.cat(pieces)[to_device(np.argsort(np.concatenate(groups)), pieces[0].device)]
+    order, received = np.argsort(np.concatenate(groups)), join_rows(pieces)
+    return received if neighbours(order) else received[to_device(order, received.device)]
 
 
 def rows_by_round(begun: np.ndarray) -> list[np.ndarray]:

@@ -1,9 +1,10 @@
 """The traffic of a round: models down, updates up, and messages besides training.
 
-A client that judges a model gets it and answers with a loss; a participant that has judged models has the one that it
-trains already. A client that tunes a model gets it and sends what it made of it. What the server trains on itself has
-been sent to it by clients, label included. Speeds and class counts, a few bytes a client, are not counted. What one
-update costs follows from codec and aggregator (`Experiment.upload_bytes`).
+A client that judges a model gets it and answers with a loss; one that has judged models and then begins to train has
+the one that it trains already, and a participant that tells the loss of what it trains needs no other. A client that
+tunes a model gets it and sends what it made of it. What the server trains on itself has been sent to it by clients,
+label included. Speeds and class counts, a few bytes a client, are not counted. What one update costs follows from codec
+and aggregator (`Experiment.upload_bytes`).
 
 Losses and tuned models are answers and no messages of a round: no codec, attack or noise changes them. Where privacy is
 guaranteed, parts that ask for them are refused (`reveals`).
@@ -18,25 +19,22 @@ from fedexp.simulation.setup.experiment import Experiment
 ANSWER_BYTES = 4  # a loss
 
 
-def megabytes(
-    exp: Experiment, ctx: RoundContext, plan: Plan, arrived: np.ndarray, downloads: int | None = None
-) -> dict[str, float]:
+def megabytes(exp: Experiment, ctx: RoundContext, plan: Plan, arrived: np.ndarray) -> dict[str, float]:
     """The megabytes of a round: down to all that began in it, and up from those whose uploads arrived.
 
-    `arrived [n]` holds the owners of the uploads that came, `downloads` counts the clients that began (None: all of the
-    plan).
+    `arrived [n]` holds the owners of the uploads that came.
     """
     extra = extra_messages(ctx)
     entries, evaluators = ctx.layout.size - len(ctx.traffic.private_columns), extra.evaluators
     message = entries + len(ctx.traffic.extra_rows) * ctx.traffic.sent_entries
     extra_downloads = sum(map(len, evaluators)) + extra.fine_tuned
-    repeated = int(np.isin(plan.owner, np.concatenate([*evaluators, np.zeros(0, np.int64)])).sum())
+    began = plan.owner if extra.arrivals is None or extra.arrivals.began is None else extra.arrivals.began
+    repeated = int(np.isin(began, np.concatenate([*evaluators, np.zeros(0, np.int64)])).sum())
     examples = sum(len(shard) for owner, shard in zip(plan.owner, plan.shards, strict=True) if owner == SERVER)
     reply_bytes = entries * 4 * extra.fine_tuned + ANSWER_BYTES * extra.reported_losses
     data_bytes = examples * (ctx.traffic.example_bytes + LABEL_BYTES)
-    models_down = count_clients(plan.owner) if downloads is None else downloads
     return {
-        "mb_down": message * 4 / 1e6 * models_down + entries * 4 / 1e6 * (extra_downloads - repeated),
+        "mb_down": message * 4 / 1e6 * count_clients(began) + entries * 4 / 1e6 * (extra_downloads - repeated),
         "mb_up": exp.upload_bytes(message) / 1e6 * count_clients(arrived) + (reply_bytes + data_bytes) / 1e6,
     }
 

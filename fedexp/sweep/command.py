@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from fedexp.config import saved_config
 from fedexp.config.compose import Composer, Request, comparable_config, make_composer, raw_config
 from fedexp.config.location import conf_dir
+from fedexp.config.repeated_keys import warn_of_repeated_keys
 from fedexp.config.resolvers import with_environment, words_with_environment
 from fedexp.config.trust import NO_TRUST, Trust, remember_modules
 from fedexp.core.errors import ConfigError
@@ -43,6 +44,7 @@ def run(composer: Composer, request: Request, job: TaskFunction) -> Path:
             "this launcher works only with hydra/sweeper=basic or one_at_a_time; choose one of them, or "
             "hydra/launcher=basic"
         )
+    warn_of_repeated_keys(request.overrides)
     folder = folders.claim_from_config(config.hydra.sweep)
     _set_folder(config, folder)
     with open_folder(folder):

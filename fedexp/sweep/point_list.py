@@ -92,6 +92,10 @@ def _read(name: str) -> list[Located]:
         return list(_csv_points(path) if path.suffix == ".csv" else _yaml_points(path))
     except OSError as error:
         raise ConfigError(f"{NAME}: cannot read {name}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        message = f"{NAME}: {name} must be text in UTF-8, but holds the byte 0x{byte:02x}; save it as UTF-8"
+        raise ConfigError(message) from error
     except (ValueError, csv.Error, yaml.YAMLError, OmegaConfBaseException) as error:
         raise ConfigError(f"{NAME}: {name} cannot be read: {' '.join(str(error).split())}") from error
 

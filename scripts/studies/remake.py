@@ -33,6 +33,7 @@ OTHERS = """\
 | ------------------------------------- | ----------------------------------------------- |
 | [Shapley values](shapley/README.md)   | how near each estimator comes, and at what cost |
 | [Matching](pfnm_oneshot/README.md)    | PFNM and SPAHM once, with the published grid    |
+| [Pacing](pacing/README.md)            | synchronous and asynchronous, on four fleets    |
 | [The report page](report/README.md)   | what `fedexp report` makes of a sweep           |
 | [Benchmarks](benchmarks/README.md)    | how fast all of it is                           |
 """

@@ -45,6 +45,23 @@ def test_the_three_are_run_compared_and_reported(tmp_path: Path):
 
     together = typed(tmp_path, "report", "three", "--out", "report.md")
     assert together.returncode == 0, together.stderr
+    lines = (tmp_path / "report" / "sites.md").read_text().splitlines()
+    heading, _, *rows = ([cell.strip(" *") for cell in line.strip("|").split("|")] for line in lines)
+    assert heading == ["site", "fedavg", "local", "central"]
+    scores = [pd.read_csv(folder / "client_scores.csv")["personal"] for folder in (fedavg, local, central)]
+    assert rows == [[site, *(f"{each[row]:.4f}" for each in scores)] for row, site in enumerate(SITES)]
     table = pd.read_csv(tmp_path / "report" / "at_clients.csv").set_index("method")
     assert table.loc["local", "personal accuracy mean"] > table.loc["central", "personal accuracy mean"]
     assert typed(tmp_path, "verify", "three/1").returncode == 0
+
+
+def test_a_client_is_exported_by_its_name(tmp_path: Path):
+    write_patients(tmp_path / "patients.csv")
+    assert typed(tmp_path, "run", "algorithm=local", *RUN, "hydra.run.dir=alone").returncode == 0
+    exported = typed(tmp_path, "export", "alone", "--client", "Köln", "--to", "köln")
+    assert exported.returncode == 0, exported.stderr
+    assert "The model that client Köln uses" in (tmp_path / "köln" / "card.md").read_text()
+    assert typed(tmp_path, "export", "alone", "--client", "2", "--to", "two").returncode == 0
+    assert (tmp_path / "köln" / "model.safetensors").read_bytes() == (tmp_path / "two/model.safetensors").read_bytes()
+    refused = typed(tmp_path, "export", "alone", "--client", "Koln", "--to", "koln")
+    assert refused.stderr == "fedexp: --client must be a client of the run, 0 to 2, got Koln; did you mean Köln?\n"

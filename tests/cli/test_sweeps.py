@@ -12,6 +12,12 @@ from fedexp import cli
 from fedexp.core.errors import RunError
 
 
+@pytest.mark.usefixtures("runs")
+def test_a_key_typed_twice_is_said_once_for_all_points(capsys):
+    assert cli.main(["run", "-m", "seed=0,1", "seed=2,3"]) == 0
+    assert capsys.readouterr().err.count("fedexp: seed is given 2 times: seed=2,3, the last one, counts\n") == 1
+
+
 def test_a_sweep_runs_every_point_in_its_folder(runs, capsys):
     assert cli.main(["run", "seed=1,2", "-m", "model=mlp,keras_cnn"]) == 0
     assert [folder.name for _, folder in runs.calls] == ["0", "1", "2", "3"]

@@ -44,6 +44,19 @@ def test_the_markdown_page_of_a_sweep(sweep, capsys):
     assert "## Differences" in page
 
 
+def test_an_interrupted_sweep_says_that_points_may_be_missing(sweep, capsys):
+    note = (
+        "The sweep sweep did not end, and points that it did not begin are missing here; go on with: "
+        "fedexp resume sweep"
+    )
+    assert cli.main(["report", "sweep"]) == 0
+    assert f"note  {note}\n" in capsys.readouterr().out
+    assert note in (sweep / "report.html").read_text()
+    (sweep / "sweep.csv").touch()
+    assert cli.main(["report", "sweep"]) == 0
+    assert "note" not in capsys.readouterr().out
+
+
 def test_again_on_its_own_folder(sweep, capsys):
     assert cli.main(["report", "sweep"]) == 0
     first = (sweep / "report.html").read_bytes()

@@ -100,3 +100,8 @@ def test_no_values_are_usual_of_a_metric_that_is_no_share():
     assert thresholds(None, "macro_f1") == DEFAULT_THRESHOLDS == (0.3, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99)
     assert thresholds(None, "mae") == thresholds(None, "r2") == thresholds([], "accuracy") == ()
     assert thresholds([40.0], "mae") == (40.0,)
+
+
+def test_an_auroc_of_one_half_is_no_target():
+    assert thresholds(None, "auroc") == (0.7, 0.8, 0.85, 0.9, 0.95, 0.99)
+    assert thresholds([0.4], "auroc") == (0.4,)

@@ -28,6 +28,7 @@ MADE = (
     "pictures=false",
 )
 PRIVATE = ("privacy.clip=1", "privacy.noise_multiplier=2", "privacy.delta=1e-2")
+OVERLAPPING = ("pacing=buffered", "pacing.clients=5", "pacing.buffer=2")
 FLEET = ("fleet=simulated", "fleet.dropout=0.3")
 
 
@@ -87,6 +88,8 @@ def run(*words: str) -> tuple[list[dict[str, str]], dict[str, Any]]:
         ("privacy=client_central", "aggregator.weighting=uniform", *PRIVATE),
         ("privacy=dp_sgd", *PRIVATE, "stop=privacy_budget", "stop.epsilon=0.7"),
         ("stop=simulated_time", "stop.minutes=0.1", *FLEET),
+        (*OVERLAPPING, "fleet.link=own", *FLEET),
+        ("pacing=over_selection", "pacing.uploads=2", *FLEET),
     ],
     ids=" ".join,
 )
@@ -106,6 +109,20 @@ def test_what_the_seed_decides_is_exact(planned: Callable[..., dict[str, Any]], 
             assert value == summary["privacy"][f"epsilon_{name}"]
     else:
         assert told["epsilon"] is None
+
+
+def test_models_that_clients_train_on_are_counted(planned: Callable[..., dict[str, Any]]):
+    """Two uploads a step of five that train at a time; where a selector learns, each may hold another model."""
+    words = (*OVERLAPPING, *FLEET)
+    told, bound, plain = planned(*words), planned(*words, "selector=oort"), planned(*FLEET)
+    lines, _ = run(*words)
+    most = max(int(line["pacing.versions"]) for line in lines)
+    assert 1 < most < 5
+    model_mb = plain["rows"]["mb"] / 3
+    assert told["versions"] == {"models": most, "mb": pytest.approx(most * model_mb), "known": True}
+    assert bound["versions"] == {"models": 5, "mb": pytest.approx(5 * model_mb), "known": False}
+    assert plain["versions"] is None
+    assert told["rows"]["messages"] == 2
 
 
 def test_the_engine_is_the_one_that_runs(planned: Callable[..., dict[str, Any]]):
@@ -227,6 +244,15 @@ def test_the_table(capsys: pytest.CaptureFixture[str]):
     assert lines[2] == "rounds          9, 2 of them tried"
     assert lines[5].startswith("rows in memory  3 (")
     assert lines[8].endswith(" (RDP) at delta 0.01 (exact)")
+
+
+def test_the_table_tells_what_clients_train_on_while_the_server_steps(capsys: pytest.CaptureFixture[str]):
+    assert main(["plan", *MADE, *OVERLAPPING, *FLEET, "selector=oort"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[5].startswith("rows in memory  2 (")
+    assert re.fullmatch(
+        r"versions        at most 5 earlier models \([\d.]+ kB\) that clients train on at once", lines[6]
+    )
 
 
 def test_a_sweep_is_planned_by_its_first_point(capsys: pytest.CaptureFixture[str]):

@@ -1,6 +1,7 @@
 """Accidents that are told in one line and lose nothing: asked to end, no room, half-made files, nothing finite."""
 
 import errno
+import io
 import os
 import resource
 import shutil
@@ -19,6 +20,7 @@ from run_folders import change_config
 
 from fedexp import cli
 from fedexp.config import saved_config
+from fedexp.core.signals import TerminationSignal
 from fedexp.files import atomic
 from fedexp.run import run as execution
 from fedexp.run.progress import Progress
@@ -122,6 +124,19 @@ def test_a_state_that_finds_no_room_leaves_the_one_before(small_files, capsys):
 def test_torch_says_of_a_full_disk_what_the_system_said(small_files, tmp_path: Path):
     small_files(1000)
     with pytest.raises(OSError, match="File too large"):
+        checkpoint._write({"row": torch.zeros(10_000)}, tmp_path / "state.pt")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TerminationSignal(15)])
+def test_an_interrupt_in_the_midst_of_a_state_stays_an_interrupt(error, tmp_path: Path, monkeypatch):
+    class Interrupted(io.BytesIO):
+        def write(self, content) -> int:
+            if self.tell() > 1000:
+                raise error
+            return super().write(content)
+
+    monkeypatch.setattr(Path, "open", lambda *_: Interrupted())
+    with pytest.raises(KeyboardInterrupt):
         checkpoint._write({"row": torch.zeros(10_000)}, tmp_path / "state.pt")
 
 
@@ -288,7 +303,7 @@ def test_a_run_of_which_nothing_was_finite_says_so(capsys):
 
 
 def test_one_update_that_counts_is_enough():
-    from fedexp.run.summary import all_dropped
+    from fedexp.files.run_tables import all_dropped
 
     assert all_dropped(pd.DataFrame({"participants": [2, 3], "aggregator.dropped": [2, 3]}))
     assert not all_dropped(pd.DataFrame({"participants": [2, 3], "aggregator.dropped": [2, 2]}))

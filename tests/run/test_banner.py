@@ -96,3 +96,11 @@ def test_a_pacing_on_a_fleet_of_equals_is_said():
     assert told[1].startswith("30 rounds, 5 of 20 clients at a time, a step after 1 upload, ")
     words = ("algorithm=fedbuff", "scenario.clients=20", "pacing.clients=5", "pacing.buffer=1", "fleet=simulated")
     assert not any(line.startswith("pacing=") for line in lines(experiment(*words), 20))
+
+
+def test_over_selection_says_who_counts():
+    words = ("pacing=over_selection", "pacing.uploads=5", "scenario.clients=20", "fleet=simulated")
+    over, equal = (list(lines(experiment(*words, f"scenario.participants={asked}"), 20)) for asked in (8, 5))
+    assert over[1].startswith("30 rounds, 8 of 20 clients a round, of whom the first 5 count, ")
+    assert len(over) == 2
+    assert equal[2].startswith("pacing=over_selection throws nobody away: all 5 clients that take part count;")

@@ -87,11 +87,13 @@ def test_a_key_that_a_line_sets_is_not_swept_by_an_experiment():
         ("p.yaml", "a: 1\n", "p.yaml must be a list of points"),
         ("p.yaml", "- 3\n", "p.yaml, point 1 must be keys and values, got 3"),
         ("p.yaml", "- {\n", "points: p.yaml cannot be read"),
+        ("p.csv", "dataset.client\nKöln\n", "p.csv must be text in UTF-8, but holds the byte 0xf6; save it as UTF-8"),
+        ("p.yaml", "- seed: Köln\n", "p.yaml must be text in UTF-8, but holds the byte 0xf6; save it as UTF-8"),
     ],
 )
 def test_what_is_no_list_of_points_is_one_line(name: str, text: str | None, complaint: str):
     if text is not None:
-        Path(name).write_text(text)
+        Path(name).write_text(text, encoding="latin-1")
     with pytest.raises(ConfigError) as told:
         point_list.with_points(["seed=0,1", f"points={name}"])
     assert complaint in str(told.value)

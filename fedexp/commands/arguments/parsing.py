@@ -96,11 +96,12 @@ class Parser(argparse.ArgumentParser):
             return f"keys are written without dashes: {key}={value}"
         if get_close_matches(flag, long_names(self), cutoff=0.9):
             return did_you_mean(flag, long_names(self))
+        if takes_keys and (synonym := key_synonym(key)):
+            return f"write {synonym}"
         if commands := [word for word in COMMANDS if flag in parser_of(word).flags]:
             return f"it belongs to {', '.join(commands)}"
         if takes_keys and not get_close_matches(flag, long_names(self), cutoff=0.7):
-            synonym = key_synonym(key)
-            return f"write {synonym}" if synonym else f"keys are written without dashes: {key}={value}"
+            return f"keys are written without dashes: {key}={value}"
         return did_you_mean(flag, long_names(self))
 
     def format_help(self) -> str:

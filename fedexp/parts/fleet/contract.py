@@ -29,6 +29,10 @@ class Fleet(Part):
         resources = self.resources(owner, ctx)
         return Journeys(resources.download_s, resources.update_s, resources.upload_s, zeros > 0)
 
+    def judging_s(self, ctx: Context) -> float:
+        """Simulated seconds in which clients have evaluated what `ctx.fleet.evaluators` were sent in this round."""
+        return 0.0
+
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
         """The uploads that arrive, and the simulated seconds of the round."""
         return uploads, 0.0, memory

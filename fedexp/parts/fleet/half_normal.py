@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from fedexp.parts import Context, Positive, Range, Resources
-from fedexp.parts.fleet.machines import Machines
+from fedexp.parts.fleet.machines import Machines, answer_passes
 
 SHORTEST_S = 1e-9  # of a training whose draw is 0
 
@@ -28,6 +28,6 @@ class HalfNormal(Machines):
         draws = ctx.fleet.draws("fleet", owner=owner)[:, 0]
         training_s = np.maximum(self.least_s + self.std_s * ndtri((1 + draws) / 2), SHORTEST_S)
         sizes = ctx.sizes[owner]
-        work = np.maximum(ctx.fleet.epochs(sizes, owner) * sizes, 1.0)
-        infinite = np.full(len(owner), np.inf)
-        return Resources(infinite, work / training_s, work, ctx.traffic.download_bits, self.overhead_s)
+        trained, infinite = np.maximum(ctx.fleet.epochs(sizes, owner) * sizes, 1.0), np.full(len(owner), np.inf)
+        work = trained + answer_passes(owner, ctx) * sizes
+        return Resources(infinite, trained / training_s, work, ctx.traffic.download_bits, self.overhead_s)

@@ -7,7 +7,9 @@ client receives, trains and sends by itself.
 
 If clients evaluate models before they train, that comes first and does not count against the deadline. All these models
 are sent at the slowest such client's bandwidth. The clients pass their examples forward, which takes a third of the
-time of training on them, and send their losses one after another. They need not receive the model again.
+time of training on them, and send their losses one after another (with `link=own` each by itself). They need not
+receive the model again. Where participants tell the loss of the model that they train, they pass their examples forward
+once more than they train; the time of that answer, 32 bits behind an upload, is not counted.
 
 A client drops out of a round with probability `dropout`: it receives the model, its upload never arrives, and the next
 in the queue uploads instead. With `dropout_in` it breaks off in the middle, after a uniform share of its training, of
@@ -71,15 +73,35 @@ def simulate_round(
     return RoundEnd(arrived, late, end_s)
 
 
-def evaluation_seconds(resources: Resources, models: np.ndarray, examples: np.ndarray, model_bits: float) -> float:
+def has_judged(owner: np.ndarray, ctx: Context) -> np.ndarray:
+    """Which of the clients `owner [n]` have received a model in this round to evaluate it, bool [n]."""
+    return np.isin(owner, np.concatenate([*ctx.fleet.evaluators, owner[:0]]))
+
+
+def unreceived_share(owner: np.ndarray, ctx: Context) -> np.ndarray:
+    """The share of what the server sends that the clients `owner [n]` have not received in this round yet, `[n]`."""
+    return np.where(has_judged(owner, ctx), 1 - 32.0 * ctx.traffic.sent_entries / ctx.traffic.download_bits, 1.0)
+
+
+def answer_passes(owner: np.ndarray, ctx: Context) -> np.ndarray:
+    """Epochs' worth of time `[n]` in which the clients `owner [n]` find the loss of the model that they train."""
+    return FORWARD * (ctx.fleet.reports_losses & ~has_judged(owner, ctx))
+
+
+def evaluation_seconds(
+    resources: Resources, models: np.ndarray, examples: np.ndarray, model_bits: float, *, is_shared: bool = True
+) -> float:
     """Seconds in which clients receive `models [n]` models of `model_bits` each, evaluate them and report losses.
 
     `resources` and `examples [n]` are those of the clients.
     """
-    evaluation_s = models * examples * FORWARD / resources.speed
-    order = np.argsort(evaluation_s, kind="stable")
-    reply_s = arrivals(evaluation_s[order], (ANSWER_BITS * models / (resources.uplink * 1e6))[order])
     received_s = models * model_bits / (resources.bandwidth * 1e6)
+    evaluation_s = models * examples * FORWARD / resources.speed
+    answer_s = ANSWER_BITS * models / (resources.uplink * 1e6)
+    if not is_shared:
+        return float((received_s + evaluation_s + answer_s).max(initial=0.0))
+    order = np.argsort(evaluation_s, kind="stable")
+    reply_s = arrivals(evaluation_s[order], answer_s[order])
     return float(received_s.max(initial=0.0) + reply_s.max(initial=0.0))
 
 
@@ -102,24 +124,26 @@ class Machines(Fleet):
     def journeys(self, owner: np.ndarray, ctx: Context) -> Journeys:
         resources = self.resources(owner, ctx)
         drops_out, share = self._dropouts(owner, ctx)
-        received_s = self.overhead_s + resources.download_s
+        received_s = self.overhead_s + resources.download_s * unreceived_share(owner, ctx)
         lost = drops_out & (self.dropout_in is None)
         breaks_s = received_s + self._working_s(resources, drops_out, share)
         return Journeys(received_s, resources.update_s, resources.upload_s, lost, breaks_s)
+
+    def judging_s(self, ctx: Context) -> float:
+        evaluators, models = np.unique(np.concatenate([*ctx.fleet.evaluators, np.arange(0)]), return_counts=True)
+        if not len(evaluators):
+            return 0.0
+        resources, model_bits = self.resources(evaluators, ctx), 32.0 * ctx.traffic.sent_entries
+        return evaluation_seconds(resources, models, ctx.sizes[evaluators], model_bits, is_shared=self.shares_link)
 
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
         """The uploads that arrive in time; the server's own row always does."""
         clients = np.flatnonzero(uploads.owner >= 0)
         deadlines = [seconds for seconds in (plan.deadline_s, self.deadline_s) if seconds is not None]
-        owner, evaluation_s = uploads.owner[clients], 0.0
+        owner = uploads.owner[clients]
         drops_out, share = self._dropouts(owner, ctx)
-        evaluators, models = np.unique(np.concatenate([*ctx.fleet.evaluators, owner[:0]]), return_counts=True)
-        model_bits = 32.0 * ctx.traffic.sent_entries
-        if len(evaluators):
-            resources = self.resources(evaluators, ctx)
-            evaluation_s = evaluation_seconds(resources, models, ctx.sizes[evaluators], model_bits)
-        unreceived = np.where(np.isin(owner, evaluators), 1 - model_bits / ctx.traffic.download_bits, 1.0)
-        resources, limit = self.resources(owner, ctx), min(deadlines, default=None)
+        limit, unreceived = min(deadlines, default=None), unreceived_share(owner, ctx)
+        resources, evaluation_s = self.resources(owner, ctx), self.judging_s(ctx)
         received_s = self.overhead_s + resources.download_s * unreceived
         begin_s = received_s.max(initial=0.0) if self.shares_link else received_s
         breaks_s = begin_s + self._working_s(resources, drops_out, share)

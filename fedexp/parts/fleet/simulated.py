@@ -17,7 +17,7 @@ from typing import Annotated
 import numpy as np
 
 from fedexp.parts import ConfigError, Context, Positive, Range, Resources
-from fedexp.parts.fleet.machines import Machines
+from fedexp.parts.fleet.machines import Machines, answer_passes
 from fedexp.parts.fleet.trace import Trace, read_trace
 
 
@@ -75,7 +75,7 @@ class Simulated(Machines):
     def resources(self, owner: np.ndarray, ctx: Context) -> Resources:
         sizes = ctx.sizes[owner]
         bandwidth, speed, uplink = self._rates(owner, ctx) if self.trace is None else self._trace.at(owner, ctx.round)
-        work = ctx.fleet.epochs(sizes, owner) * sizes
+        work = (ctx.fleet.epochs(sizes, owner) + answer_passes(owner, ctx)) * sizes
         bits, ratio = ctx.traffic.download_bits, ctx.traffic.upload_ratio
         return Resources(bandwidth, speed, work, bits, self.overhead_s, ratio, uplink)
 

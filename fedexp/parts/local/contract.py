@@ -43,6 +43,7 @@ class LocalRule(Workload):
     keeps_rows = False  # whether clients keep rows between rounds, entry by entry those of the global model
     compares: ClassVar[tuple[str, ...]] = ()  # the models besides the one in training that `cost` asks, in words
     counts_classes: ClassVar[bool] = False  # whether `cost` asks how many examples of each class the client holds
+    reads_class_targets: ClassVar[bool] = False  # whether `cost` takes targets for classes
 
     is_gradient_sum = True  # whether an update is a sum of gradients, whose weights `effective_steps` knows
     no_gradient_sum = "makes updates that are no sums of gradients with known weights"  # said where it is False
@@ -59,7 +60,7 @@ class LocalRule(Workload):
     @property
     def needs_classes(self) -> bool:
         """Whether it can only train on data whose targets are classes."""
-        return self.counts_classes
+        return self.counts_classes or self.reads_class_targets
 
     @property
     def slots(self) -> int:

@@ -126,7 +126,9 @@ def output_shape(text: str, shape: tuple[int, ...], classes: int) -> tuple[int, 
     """
     if parse_layer(text)[0] == linear.__name__:
         with torch.device("meta"):  # no weights are drawn: they may be many
-            return (make_layer(text, shape, classes).out_features,)
+            layer = make_layer(text, shape, classes)
+        assert isinstance(layer, nn.Linear)
+        return (layer.out_features,)
     with torch.random.fork_rng(devices=()):
         return tuple(make_layer(text, shape, classes).eval()(torch.zeros((1, *shape))).shape[1:])
 

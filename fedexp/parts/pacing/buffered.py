@@ -30,9 +30,12 @@ class Buffered(OverlappingPacing):
         refills, is_shared = self.refill == "arrival", ctx.fleet.shares_link
         return StepRule(self.clients, self.buffer, None, refills, is_shared, self.max_staleness)
 
-    def describe(self, clients: int) -> str:
+    def describe(self, clients: int, usual: str) -> str:
         uploads = "1 upload" if self.buffer == 1 else f"{self.buffer} uploads"
         return f"{self.clients} of {clients} clients at a time, a step after {uploads}"
+
+    def most_uploads(self, participants: int) -> int:
+        return self.buffer
 
     def capacity(self, in_flight: int) -> int:
         return max(0, self.clients - in_flight) + (self.buffer - 1 if self.refill == "arrival" else 0)

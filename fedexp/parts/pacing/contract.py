@@ -7,6 +7,7 @@ all that arrives in it is then trained as one stack of rows that began with diff
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 
 from fedexp.core.part import Part
 from fedexp.core.values import Memory, Plan, Uploads, Weights
@@ -18,15 +19,15 @@ class Arrivals:
     """Who arrives in a step of the server: their `plan`, those that began together beside each other.
 
     `begun [C]` is the step in which each was sent its model, `versions` the models of those steps that are over, by
-    step. `seconds` is how long the step took (None: the fleet says), `downloads` how many models were sent in it (None:
-    one to each that arrives).
+    step. `seconds` is how long the step took (None: the fleet says), `began [b]` who was sent the model in it (None:
+    those that arrive).
     """
 
     plan: Plan
     begun: np.ndarray
     versions: dict = field(default_factory=dict)
     seconds: float | None = None
-    downloads: int | None = None
+    began: np.ndarray | None = None
 
 
 class Pacing(Part):
@@ -34,6 +35,8 @@ class Pacing(Part):
 
     slows_server = False  # whether it lowers the server's rate in some steps
     overlaps = False  # whether clients may train on while the server steps
+    needs_fleet = False  # whether it does nothing useful where all clients take the same time
+    prefers_fast = False  # whether who counts in a step depends on how fast clients are
 
     def refuse(self, clients: int | None) -> None:
         """Raises ConfigError where there are too few clients (None: not known yet)."""
@@ -47,9 +50,21 @@ class Pacing(Part):
         """What it tells of the uploads of `owner [C]` in a step, by these names, `[C]` each."""
         return {}
 
-    def describe(self, clients: int) -> str:
-        """How many of this many clients train at a time, and when the server steps, in words; "" for the base."""
-        return ""
+    def describe(self, clients: int, usual: str) -> str:
+        """Who takes part when, in words, given the number of clients and what is said where all are waited for."""
+        return usual
+
+    def most_uploads(self, participants: int) -> int:
+        """How many uploads a step has at most, where so many clients are chosen in it."""
+        return participants
+
+    def most_versions(self, clients: int) -> int:
+        """How many earlier models so many clients can train on at most while the server steps."""
+        return 0
+
+    def versions(self, memory: Memory) -> dict[str, torch.Tensor]:
+        """The models `[D]` that clients train on after a step, by the step in which they were sent."""
+        return {}
 
     def availability(self, memory: Memory, clients: int) -> tuple[np.ndarray, int | None]:
         """The clients `[b]` that still train, ascending, and how many others may begin (None: the selector says)."""

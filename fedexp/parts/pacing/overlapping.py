@@ -16,13 +16,26 @@ once. Legend: C uploads of a step, D entries of a model.
 """
 
 from abc import abstractmethod
+from dataclasses import replace
 from itertools import starmap
 from typing import Annotated, Literal
 
 import numpy as np
 import torch
 
-from fedexp.parts import Arrivals, ConfigError, Context, Memory, Pacing, Plan, Positive, Range, Uploads, Weights
+from fedexp.parts import (
+    Arrivals,
+    ConfigError,
+    Context,
+    Memory,
+    Pacing,
+    Plan,
+    Positive,
+    Range,
+    Uploads,
+    Weights,
+    positions_of,
+)
 from fedexp.parts.pacing.timetable import Candidate, Flight, ServerStep, StepRule, run_step
 
 KINDS = {"owner": np.int64, "begun": np.int64, "lost": np.int64}  # of a flight's columns; others are seconds
@@ -40,6 +53,7 @@ class OverlappingPacing(Pacing):
     """`clients` train at a time."""
 
     overlaps = True
+    prefers_fast = True
     needs_all_rows = False
 
     clients: Annotated[int, Range(1)]
@@ -79,30 +93,44 @@ class OverlappingPacing(Pacing):
             return (1.0 + age) ** -self.exponent
         return 1.0 / (self.slope * np.maximum(age - self.knee, 0.0) + 1.0)
 
+    def most_uploads(self, participants: int) -> int:
+        return self.clients
+
+    def most_versions(self, clients: int) -> int:
+        return min(self.clients, clients)
+
+    def versions(self, memory: Memory) -> dict[str, torch.Tensor]:
+        return memory.get("versions", {})
+
     def availability(self, memory: Memory, clients: int) -> tuple[np.ndarray, int | None]:
         busy = np.sort(memory["flight"]["owner"].numpy()) if memory else np.zeros(0, np.int64)
         return busy, self.capacity(len(busy))
 
     def due(self, plan: Plan, model: Weights, memory: Memory, ctx: Context) -> tuple[Arrivals, Memory]:
-        owner = ctx.rng("pacing").permutation(plan.owner)  # which stands for nothing, but decides who gets a late place
+        order = ctx.rng("pacing").permutation(len(plan.owner))  # plan's says nothing, but who gets a late place does
+        owner = plan.owner[order]
+        importance = np.ones(len(owner)) if plan.importance is None else plan.importance[order]
         journeys = ctx.fleet.journeys(owner)
         now_s, link_s = memory.get("now_s", 0.0) + ctx.fleet.waited_s, memory.get("link_s", 0.0)
         breaks_s = np.full(len(owner), np.inf) if journeys.breaks_s is None else journeys.breaks_s
         times = (journeys.download_s, journeys.training_s, journeys.upload_s)
-        columns = (owner, *times, journeys.lost, breaks_s, now_s + ctx.fleet.stays_s(owner))
+        columns = (owner, *times, journeys.lost, importance, breaks_s, now_s + ctx.fleet.stays_s(owner))
         candidates = map(Candidate._make, zip(*(column.tolist() for column in columns), strict=True))
-        step = run_step(self.rule(ctx), ctx.round, now_s, link_s, read_flights(memory), candidates)
+        rule = replace(self.rule(ctx), choice_s=ctx.fleet.judging_s)
+        step = run_step(rule, ctx.round, now_s, link_s, read_flights(memory), candidates)
         step.arrived.sort(key=lambda client: (client.begun, client.owner))  # those of one model beside each other
         begun = np.array([client.begun for client in step.arrived], np.int64)
-        versions = {**memory.get("versions", {}), str(ctx.round): model.flat}
+        versions = {**self.versions(memory), str(ctx.round): model.flat}
+        shards = {**memory.get("shards", {}), **own_shards(plan, ctx)}
         arrivals = Arrivals(
-            ctx.plan(np.array([client.owner for client in step.arrived], np.int64)),
+            plan_of(step.arrived, shards, ctx),
             begun,
             {int(number): Weights(flat.to(model.flat), model.layout) for number, flat in versions.items()},
             step.now_s - now_s,
-            len(step.began),
+            np.array(step.began, np.int64),
         )
         remembered = self._remember(step, begun, versions, ctx)
+        remembered["shards"] = {name: shards[name] for client in step.flight if (name := str(client.owner)) in shards}
         if self.mixing is not None and len(begun):
             received = torch.stack([arrivals.versions[number].flat for number in begun.tolist()])
             remembered["offset"] = received - model.flat
@@ -138,23 +166,41 @@ class OverlappingPacing(Pacing):
         return tuple(CLIENT_COLUMNS)
 
     def client_values(self, owner: np.ndarray, memory: Memory) -> dict[str, np.ndarray]:
-        arrived, positions = memory["arrived"], positions_of(owner, memory["arrived"]["owner"])
-        return {name: arrived[column][positions].numpy() for name, column in CLIENT_COLUMNS.items()}
+        arrived = memory["arrived"]
+        positions = positions_of(owner, arrived["owner"].numpy())
+        return {name: arrived[column].numpy()[positions] for name, column in CLIENT_COLUMNS.items()}
 
     def discount(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
-        arrived = memory["arrived"]
-        positions = positions_of(uploads.owner, arrived["owner"])
-        factor = arrived["factor"][positions].to(uploads.delta)[:, None]
-        if self.mixing is None:
-            return uploads.with_delta(uploads.delta * factor), memory
-        models = uploads.delta + memory["offset"].to(uploads.delta)[positions.to(uploads.delta.device)]
-        return uploads.with_delta(models * (self.mixing * factor)), memory
+        arrived, ordered = memory["arrived"], uploads.sort_by_owner()  # as they are added up, so that no later copy is
+        positions = torch.from_numpy(positions_of(ordered.owner, arrived["owner"].numpy()))
+        factor = arrived["factor"][positions].to(ordered.delta)[:, None]
+        rows = ordered.delta.clone() if ordered is uploads else ordered.delta
+        if self.mixing is not None:
+            rows.add_(memory["offset"].to(rows)[positions.to(rows.device)])
+            factor = self.mixing * factor
+        return ordered.with_delta(rows.mul_(factor)), memory
 
 
-def positions_of(owner: np.ndarray, among: torch.Tensor) -> torch.Tensor:
-    """Where each of the clients `owner [n]` stands in `among [m]`, which holds each once."""
-    order = torch.argsort(among)
-    return order[torch.searchsorted(among[order], torch.from_numpy(owner))]
+def own_shards(plan: Plan, ctx: Context) -> dict[str, torch.Tensor]:
+    """The examples, int64, of those clients of a plan that it has train on others than all of theirs, by client."""
+    whole, nothing = ctx.plan(plan.owner), np.zeros(0, np.int64)
+    own, theirs = (np.concatenate([nothing, *each.shards]) for each in (plan, whole))
+    if np.array_equal(plan.sizes, whole.sizes) and np.array_equal(own, theirs):  # faster than client by client
+        return {}
+    shards = zip(plan.owner.tolist(), plan.shards, whole.shards, strict=True)
+    return {
+        str(owner): torch.from_numpy(shard.astype(np.int64))
+        for owner, shard, all_examples in shards
+        if not np.array_equal(shard, all_examples)
+    }
+
+
+def plan_of(arrived: list[Flight], shards: dict[str, torch.Tensor], ctx: Context) -> Plan:
+    """The plan of clients that arrive, as it was when they began; `shards` are those of `own_shards`."""
+    plan = ctx.plan(np.array([client.owner for client in arrived], np.int64))
+    by_client = zip(plan.owner.tolist(), plan.shards, strict=True)
+    trained = tuple(shards[str(owner)].numpy() if str(owner) in shards else shard for owner, shard in by_client)
+    return Plan(plan.owner, trained, np.array([client.importance for client in arrived]))
 
 
 def flight_columns(flights: list[Flight]) -> dict[str, torch.Tensor]:

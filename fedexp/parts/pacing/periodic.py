@@ -13,7 +13,7 @@ class Periodic(OverlappingPacing):
 
     period_s: Annotated[float, Positive] = 60.0
 
-    def describe(self, clients: int) -> str:
+    def describe(self, clients: int, usual: str) -> str:
         return f"{self.clients} of {clients} clients at a time, a step every {self.period_s:g} s"
 
     def rule(self, ctx: Context) -> StepRule:

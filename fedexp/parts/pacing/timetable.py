@@ -17,7 +17,7 @@ UPLOADING, ARRIVING = 0, 1  # what happens first at the same time
 
 
 class Candidate(NamedTuple):
-    """A client that may begin, and how long it would take; what is `lost` never arrives.
+    """A client that may begin, how long it would take, and what its upload weighs; what is `lost` never arrives.
 
     It breaks off `breaks_s` after it has begun, and goes at the time `leaves_s`, if it has not delivered by then.
     """
@@ -27,6 +27,7 @@ class Candidate(NamedTuple):
     training_s: float
     upload_s: float
     lost: bool
+    importance: float = 1.0
     breaks_s: float = math.inf
     leaves_s: float = math.inf
 
@@ -45,6 +46,7 @@ class Flight(NamedTuple):
     upload_s: float
     arrives_s: float
     lost: bool
+    importance: float = 1.0
     leaves_s: float = math.inf
 
     def ending(self, end_s: float) -> "Flight":
@@ -58,7 +60,7 @@ class StepRule:
 
     `concurrency` is how many clients train at a time. `refills` says whether a free place is taken within the step,
     `is_shared` whether uploads share a link and come one after another. Uploads of more than `max_staleness` steps ago
-    are thrown away when they arrive (None: none).
+    are thrown away when they arrive (None: none). Clients are chosen, and can begin, `choice_s` after the step began.
     """
 
     concurrency: int
@@ -67,6 +69,7 @@ class StepRule:
     refills: bool = True
     is_shared: bool = False
     max_staleness: int | None = None
+    choice_s: float = 0.0
 
 
 @dataclass
@@ -90,7 +93,8 @@ def run_step(
     rule: StepRule, number: int, now_s: float, link_s: float, flight: Iterable[Flight], candidates: Iterable[Candidate]
 ) -> ServerStep:
     """Runs the step of this number from `now_s` on; the shared link is free from `link_s` on."""
-    timetable = Timetable(rule, number, ServerStep(now_s, link_s), deque(candidates), [*map(next_event, flight)])
+    events, choice_s = [*map(next_event, flight)], now_s + rule.choice_s
+    timetable = Timetable(rule, number, ServerStep(now_s, link_s), deque(candidates), events, choice_s)
     heapq.heapify(timetable.events)
     timetable.begin_candidates()
     limit_s = math.inf if rule.period_s is None else now_s + rule.period_s
@@ -117,6 +121,7 @@ class Timetable:
     step: ServerStep
     candidates: deque[Candidate]
     events: list[Any]
+    choice_s: float
 
     @property
     def is_open(self) -> bool:
@@ -129,15 +134,15 @@ class Timetable:
         return self.events[0][0] if self.events else math.inf
 
     def begin_candidates(self) -> None:
-        """Lets candidates begin at the present time, as many as there are free places."""
-        now_s = self.step.now_s
+        """Lets candidates begin as soon as they are chosen, as many as there are free places."""
+        now_s = max(self.step.now_s, self.choice_s)
         while self.candidates and len(self.events) < self.rule.concurrency:
-            owner, download_s, training_s, upload_s, lost, breaks_s, leaves_s = self.candidates.popleft()
+            owner, download_s, training_s, upload_s, lost, importance, breaks_s, leaves_s = self.candidates.popleft()
             if leaves_s <= now_s:  # it has gone in this step
                 continue
             ready_s, leaves_s = now_s + download_s + training_s, min(now_s + breaks_s, leaves_s)
             waits = self.rule.is_shared and not lost and leaves_s >= ready_s
-            client = Flight(owner, self.number, now_s, ready_s, upload_s, math.inf, lost, leaves_s)
+            client = Flight(owner, self.number, now_s, ready_s, upload_s, math.inf, lost, importance, leaves_s)
             heapq.heappush(self.events, next_event(client if waits else client.ending(ready_s + upload_s)))
             self.step.began.append(owner)
 

@@ -66,6 +66,10 @@ class AFL(Selector):
     valuation_at: Literal["received_model", "last_epoch"] = "received_model"
     pick: Literal["drawn", "highest"] = "drawn"
 
+    @property
+    def asks_participants(self) -> bool:
+        return self.valuation_at == "received_model"
+
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         memory = self._ask_once(memory, ctx)
         alphas = (self.alpha1, self.alpha2, self.alpha3)
@@ -75,7 +79,7 @@ class AFL(Selector):
 
     def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
         clients = uploads.where(uploads.owner >= 0)
-        losses = ctx.losses(clients.owner) if self.valuation_at == "received_model" else clients.loss_after
+        losses = ctx.losses(clients.owner) if self.asks_participants else clients.loss_after
         new_valuation = self._valuation(losses, clients.examples)
         finite = np.isfinite(new_valuation)
         valuation = memory["valuation"].clone()

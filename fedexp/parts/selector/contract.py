@@ -15,6 +15,7 @@ class Selector(Part):
     learns = True  # whether it prefers some clients, so that it is idle where all take part
     foreseeable = False  # whether the seed (and the fleet's trace) alone decides who is selected in each round
     reveals = ""  # what it learns of single clients beside what they upload, in words
+    asks_participants = False  # whether those who take part also tell the loss of the model that they were sent
     averages_models = False  # whether it looks at averages of the global and the clients' models
     needs_classes = False  # whether it can only work where targets are classes
     needs_cohort = ""  # why all that it asks must begin and end a round together, in words that end a refusal

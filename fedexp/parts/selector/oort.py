@@ -44,6 +44,7 @@ class Oort(Selector):
     reveals = "the losses of clients"
     needs_one_model = "compares the clients' losses under one global model"
     needs_all_rows = False
+    asks_participants = True
 
     count: Annotated[int, Range(1)]
     exploration: Annotated[float, Fraction] = 0.9

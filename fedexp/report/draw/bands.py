@@ -1,7 +1,7 @@
 """The course of a quantity for each method: the mean line over its seeds, in the band from the least to the greatest.
 
-Where some runs have ended (unfinished, stopped early) the line is dotted. A curve of many points is thinned out evenly,
-so that the page of a large sweep stays small: the fewer methods, the more points.
+Where some runs have ended (unfinished, stopped early) the line is thin and pale. A curve of many points is thinned out
+evenly, so that the page of a large sweep stays small: the fewer methods, the more points.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 NOTE = (
     "The line is the mean over the seeds and the band reaches from the least to the greatest of them; the line is "
-    "dotted where not all of the seeds got so far."
+    "thin and pale where not all of the seeds got so far."
 )
+_INCOMPLETE = {"linewidth": 0.8, "alpha": 0.6}
 _MOST, _TOGETHER = 400, 12_000  # points of a line, and of all lines of a drawing
 _LOGARITHMIC = 200.0  # times the least value: from there on a quantity that is free to is drawn by its logarithm
 
@@ -76,7 +77,7 @@ def draw(axes: "Axes", methods: Sequence[Method], curve: Callable[[Run], Curve])
 
 
 def _draw_line(axes: "Axes", method_band: Band, method: Method, crowd: bool) -> None:
-    """The mean, dotted where not all runs are there; a point where there is but one position."""
+    """The mean, thin and pale where not all runs are there; a point where there is but one position."""
     line_style = style.line_style(method, crowd)
     axes.plot(method_band.x, np.where(method_band.complete, method_band.mean, np.nan), **line_style)
     if len(method_band.x) == 1:
@@ -84,4 +85,4 @@ def _draw_line(axes: "Axes", method_band: Band, method: Method, crowd: bool) -> 
     # a point more, so that it joins the solid line
     partly = np.convolve(~method_band.complete, [1, 1, 1], mode="same") > 0
     if partly.any():
-        axes.plot(method_band.x, np.where(partly, method_band.mean, np.nan), **{**line_style, "linestyle": ":"})
+        axes.plot(method_band.x, np.where(partly, method_band.mean, np.nan), **{**line_style, **_INCOMPLETE})

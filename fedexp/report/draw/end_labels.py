@@ -37,17 +37,21 @@ def draw(axes: "Axes", drawn_bands: Sequence[tuple[Method, Band]]) -> None:
     axes.autoscale_view()  # works the limits out, which transData needs
     to_axes = axes.transData + axes.transAxes.inverted()
     ends = np.array([to_axes.transform((drawn.x[drawn.end], drawn.mean[drawn.end])) for _, drawn in drawn_bands])
-    distance = _APART / (height * axes.get_position().height)
-    for (method, _), name, (x, y), label_y in zip(drawn_bands, names, ends, spread(ends[:, 1], distance), strict=True):
+    box = axes.get_position()
+    distance = _APART / (height * box.height)
+    lowest, highest = (-box.y0 / box.height + distance / 2, (1 - box.y0) / box.height - distance / 2)
+    label_heights = spread(ends[:, 1], distance, lowest, highest)
+    for (method, _), name, (x, y), label_y in zip(drawn_bands, names, ends, label_heights, strict=True):
         line = {"transform": axes.transAxes, "color": style.color(method), "linewidth": 0.9, "gid": style.gid(method)}
         axes.plot([x, _BEGIN - _BEND], [y, label_y], clip_on=False, scalex=False, scaley=False, **line)
         axes.text(_BEGIN, label_y, name, transform=axes.transAxes, fontsize=_SIZE, va="center", gid=style.gid(method))
 
 
-def spread(heights: np.ndarray, distance: float) -> np.ndarray:
+def spread(heights: np.ndarray, distance: float, lowest: float = -np.inf, highest: float = np.inf) -> np.ndarray:
     """Heights `[n]` as near to the given ones as they can be with this distance between each two, in the same order.
 
-    Neighbours that are too close are set around their common mean (pool adjacent violators).
+    Neighbours that are too close are set around their common mean (pool adjacent violators); what would then be outside
+    of the bounds moves to them, and those beside it with it.
     """
     order = np.argsort(heights, kind="stable")
     blocks: list[list[float]] = []  # sum of (height - rank * distance), and how many
@@ -58,6 +62,7 @@ def spread(heights: np.ndarray, distance: float) -> np.ndarray:
             blocks[-1] = [blocks[-1][0] + total, blocks[-1][1] + count]
     level = np.concatenate([np.full(int(count), total / count) for total, count in blocks])
     apart = np.empty(len(heights))
+    level = np.clip(level, lowest, highest - distance * (len(heights) - 1))
     apart[order] = level + distance * np.arange(len(heights))
     return apart
 

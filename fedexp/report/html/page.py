@@ -15,32 +15,31 @@ from fedexp.report.read.methods import Method
 from fedexp.report.topics import grid, provenance, setup, tables
 from fedexp.report.topics.setup import Fact
 from fedexp.report.topics.tables import Table, View
-from fedexp.report.topics.unequal import unequal_conditions
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
 @style.style()
-def write(page: Path, methods: Sequence[Method], empty: Sequence[Path], view: View) -> list[Table]:
-    """Writes the page and returns its tables; `empty` are the folders left out."""
+def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: View) -> list[Table]:
+    """Writes the page and returns its tables."""
     result_tables = tables.make_tables(methods, view)
     title = f"Report: {methods[0].label}" if len(methods) == 1 else f"Report of {len(methods)} methods"
     head = _head(title, provenance.count_text(methods))
     introduction = _summary_html(setup.facts(methods), setup.outcome(result_tables[0]))
-    introduction += _caveats_html(provenance.caveats(methods, empty)) + _chooser(methods)
+    introduction += _caveats_html(caveats) + _chooser(methods)
     write_atomically(page, _page_html(head, introduction, sections.method_sections(methods, result_tables)).encode())
     return result_tables
 
 
 @style.style()
-def write_grid(page: Path, methods: Sequence[Method], by: tuple[str, str]) -> list[tuple[str, Grid]]:
+def write_grid(
+    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str]
+) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
     runs = [run for method in methods for run in method.runs]
     shown = sections.grid_sections(grid.panels(runs, by), by)
     head = _head(f"{by[0]} by {by[1]}", grid.explain(runs))
-    introduction = _facts_html(setup.facts(methods)) + _caveats_html(
-        [*unequal_conditions(methods), *grid.caveats(runs)]
-    )
+    introduction = _facts_html(setup.facts(methods)) + _caveats_html(caveats)
     write_atomically(page, _page_html(head, introduction, shown).encode())
     return [table for section in shown for table in section.tables]
 
@@ -74,7 +73,8 @@ def _file(name: str) -> str:
 
 def _summary_html(facts: Sequence[Fact], outcome: str) -> str:
     """What was run and what came out."""
-    return f'{_facts_html(facts)}<p class="outcome">{escape(outcome)}</p>'
+    unbroken = outcome.replace(" ± ", "\xa0±\xa0")
+    return f'{_facts_html(facts)}<p class="outcome">{escape(unbroken)}</p>'
 
 
 def _facts_html(facts: Sequence[Fact]) -> str:

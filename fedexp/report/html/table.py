@@ -30,16 +30,15 @@ def table(grid: Grid, caption: str, copies: bool = True) -> str:
 
 def _with_breaks(name: str) -> str:
     """A heading that a narrow page may break after its signs."""
-    return "<wbr>".join(escape(part) for part in re.split(r"(?<=[/@_])|(?<=\.)(?=\D)", name))
+    return "<wbr>".join(escape(part) for part in re.split(r"(?<=[/@_=])|(?<=\.)(?=\D)", name))
 
 
 def _cells(grid: Grid, row: int) -> str:
-    first, *values = (
-        f"<strong>{escape(cell)}</strong>" if (row, column) in grid.bold else escape(cell)
-        for column, cell in enumerate(grid.rows[row])
-    )
-    return f'<th scope="row"><span>{first}</span></th>' + "".join(
-        f"<td{_number_class(grid, column)}>{cell}</td>" for column, cell in enumerate(values, start=1)
+    first, *values = grid.rows[row]
+    texts = [_with_breaks(first), *map(escape, values)]
+    shown = [f"<strong>{text}</strong>" if (row, column) in grid.bold else text for column, text in enumerate(texts)]
+    return f'<th scope="row"><span>{shown[0]}</span></th>' + "".join(
+        f"<td{_number_class(grid, column)}>{text}</td>" for column, text in enumerate(shown[1:], start=1)
     )
 
 

@@ -12,29 +12,30 @@ from fedexp.report.pages import sections
 from fedexp.report.read.methods import Method
 from fedexp.report.topics import grid, provenance, setup, tables
 from fedexp.report.topics.tables import Table, View
-from fedexp.report.topics.unequal import unequal_conditions
 
 _PICTURES = ("png", "pdf", "svg")
 
 
 @style.style()
-def write(page: Path, methods: Sequence[Method], empty: Sequence[Path], view: View) -> list[Table]:
-    """Writes the page and its folder, the page last, and returns the tables; `empty` are the folders left out."""
+def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: View) -> list[Table]:
+    """Writes the page and its folder, the page last, and returns the tables."""
     result_tables = tables.make_tables(methods, view)
     csv = {table.name: table.frame().to_csv(index=False) for table in result_tables}
     outcome = escape_markdown(setup.outcome(result_tables[0]))
     lead = f"# Report\n\n{provenance.count_text(methods)}\n\n{_facts_list(methods)}\n{outcome}\n"
-    compose(page, lead, provenance.caveats(methods, empty), sections.method_sections(methods, result_tables), csv)
+    compose(page, lead, caveats, sections.method_sections(methods, result_tables), csv)
     return result_tables
 
 
 @style.style()
-def write_grid(page: Path, methods: Sequence[Method], by: tuple[str, str]) -> list[tuple[str, Grid]]:
+def write_grid(
+    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str]
+) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
     runs = [run for method in methods for run in method.runs]
     shown = sections.grid_sections(grid.panels(runs, by), by)
     lead = f"# {by[0]} by {by[1]}\n\n{grid.explain(runs)}\n\n{_facts_list(methods)}\n"
-    compose(page, lead, [*unequal_conditions(methods), *grid.caveats(runs)], shown, {})
+    compose(page, lead, caveats, shown, {})
     return [table for section in shown for table in section.tables]
 
 

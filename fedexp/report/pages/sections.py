@@ -13,6 +13,7 @@ from fedexp.report.topics import (
     provenance,
     rounds,
     selections,
+    sites,
 )
 from fedexp.report.topics.clock import simulated, staleness
 from fedexp.report.topics.grid import Panel, panel_picture
@@ -26,14 +27,16 @@ _READING = {
         "number of seconds to a target. (k/n): only k of the n runs got there, and the mean is over those. Selections "
         "are summed over the rounds. Epsilon, if any, is the federation's at the end."
     ),
+    "metrics": "The other metrics of `evaluation.metrics`, after the last round on the test data.",
     "at_clients": (
         "After the last round, on what each client held out or its own test examples: the mean over clients, and the "
-        "means of their worst and best tenths. Personal: of the model that each client uses, its own if it has one. "
+        "means of their worst and best tenths; clients where the metric is undefined, as the AUROC of one class, are "
+        "left out. Personal: of the model that each client uses, its own if it has one. "
         "Site: of the global model; where every client trains alone there is none."
     ),
     "simulated": "Seconds of the simulated clock from the first round on; otherwise as above.",
 }
-_PANELS = (learning, confusion_matrix, simulated, staleness, privacy, rounds, selections, federation, clusters)
+_PANELS = (sites, learning, confusion_matrix, simulated, staleness, privacy, rounds, selections, federation, clusters)
 
 
 def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -> list[Section]:

@@ -5,7 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedexp.maths.curve_metrics import area_under, best, final, higher_is_better, rounds_to, time_to
+from fedexp.maths.curve_metrics import (
+    area_under,
+    best,
+    final,
+    higher_is_better,
+    is_metric_name,
+    rounds_to,
+    time_to,
+)
 from fedexp.report.read import at_clients, epsilon
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
@@ -50,6 +58,18 @@ def host_numbers(run: Run, metric: str, roa: Iterable[float], toa: Iterable[floa
         "rounds": int(run.rounds[-1]),
         "host s/round": mean_per_round(run, "host_s"),
     }
+
+
+def further_numbers(run: Run, metrics: Iterable[str]) -> Numbers:
+    """The last values of further metrics on the test data."""
+    return {f"final {metric}": final(run.column(f"test_{metric}")) for metric in metrics}
+
+
+def further_metrics(runs: Iterable[Run], metric: str) -> list[str]:
+    """The metrics beside the main one that any of the runs has on the test data, in the order of their columns."""
+    columns = dict.fromkeys(str(column) for run in runs for column in run.metrics)
+    names = [column.removeprefix("test_") for column in columns if column.startswith("test_")]
+    return [name for name in names if is_metric_name(name) and name != metric]
 
 
 def simulated_numbers(run: Run, metric: str, toa: Iterable[float]) -> Numbers:

@@ -131,14 +131,19 @@ def differing_keys(runs: Sequence[Run]) -> list[str]:
 
 
 def _option_words(chosen: Sequence[Options]) -> list[list[str]]:
-    """The differing options of each method, without those that its algorithm or experiment always brings."""
-    names = differing_options(chosen)
+    """The differing options of each method, without those that its algorithm or experiment always brings.
+
+    Beside algorithms, a method that is none of them is named by its parts that are not usual.
+    """
+    names, usual = differing_options(chosen), catalog.defaults(conf_dir())
     unambiguous = {name for name in names if _is_unambiguous(name, names, chosen)}
     words = []
     for run_options in chosen:
         bundles = {name: run_options[name] for name in BUNDLES if name in names and name in run_options}
         allies = [candidate for candidate in chosen if bundles and bundles.items() <= candidate.items()]
         free = [name for name in names if name in BUNDLES or len({ally.get(name) for ally in allies}) != 1]
+        if "algorithm" in names and "algorithm" not in bundles:
+            free = [name for name in free if name not in _NAMING or run_options.get(name, usual[name]) != usual[name]]
         words.append(
             [
                 run_options[name] if name in unambiguous else f"{name}={run_options[name]}"

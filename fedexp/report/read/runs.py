@@ -51,6 +51,11 @@ class Run:
         return self.summary is not None
 
     @property
+    def has_failed(self) -> bool:
+        """Whether no update of any round was finite, so that its model is the first one."""
+        return run_tables.all_dropped(self.metrics)
+
+    @property
     def has_simulated_clock(self) -> bool:
         """Whether a simulated clock ran."""
         return bool(np.isfinite(self.column("sim_s")).any())

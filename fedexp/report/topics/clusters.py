@@ -159,11 +159,17 @@ def _means(methods: Sequence[Method]) -> list[tuple[str, Grid]]:
             means = [statistic([_mean(table, model) for table in tables]).mean for model in SERIES]
             row = [method.label, *("-" if mean is None else f"{mean:.4f}" for mean in means)]
             rows.setdefault(client_scores.metric(tables[0]), []).append(row)
-    columns = ("method", *SERIES.values())
     return [
-        (f"{metric} on what the clients held out, mean over clients that have one", Grid(columns, lines))
+        (f"Mean {metric} on what the clients held out, over clients that have one", _without_empty_columns(lines))
         for metric, lines in rows.items()
     ]
+
+
+def _without_empty_columns(rows: Sequence[Sequence[str]]) -> Grid:
+    """A table of the kinds of models that some method has."""
+    columns = [0, *(n for n in range(1, len(SERIES) + 1) if any(row[n] != "-" for row in rows))]
+    headings = ("method", *SERIES.values())
+    return Grid([headings[n] for n in columns], [[row[n] for n in columns] for row in rows])
 
 
 def _scores(folder: Path) -> "pd.DataFrame":

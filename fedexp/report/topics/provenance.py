@@ -9,7 +9,6 @@ from fedexp.maths.curve_metrics import final
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.read.methods import Method, differing_keys, differing_options, options, settings
 from fedexp.report.read.runs import Run
-from fedexp.report.topics.unequal import unequal_conditions
 
 _PARTLY = "which makes its AUC, selections and rounds smaller and its accuracies earlier than those of a finished run"
 
@@ -22,8 +21,8 @@ def count_text(methods: Sequence[Method]) -> str:
 
 
 def caveats(methods: Sequence[Method], empty: Sequence[Path]) -> list[str]:
-    """What the reader must know before trusting a number, folders in backticks; `empty` are those left out."""
-    notes = list(unequal_conditions(methods))
+    """What the reader must know before trusting a run's number, folders in backticks; `empty` are those left out."""
+    notes = []
     for method in methods:
         for run in method.runs:
             if not run.is_finished:
@@ -78,12 +77,16 @@ def runs_table(methods: Sequence[Method]) -> Grid:
     return Grid(headings, rows, len(headings))
 
 
+def _state(run: Run) -> str:
+    return "failed" if run.has_failed else "finished" if run.is_finished else "unfinished"
+
+
 def _run_row(method: Method, run: Run) -> list[str]:
     summary = run.summary or {}
     versions = ", ".join(f"{name} {version}" for name, version in (summary.get("versions") or {}).items())
     git = summary.get("git") or {}
     commit = f"{git['commit'][:10]}{' (changed)' if git.get('dirty') else ''}" if git.get("commit") else "-"
-    state = "repeat" if run in method.repeats else "finished" if run.is_finished else "unfinished"
+    state = "repeat" if run in method.repeats else _state(run)
     seed = "-" if run.seed is None else str(run.seed)
     device = summary.get("device") or "-"
     return [display_path(run.folder), method.label, seed, str(run.rounds[-1]), state, versions or "-", commit, device]

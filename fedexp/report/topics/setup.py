@@ -11,7 +11,7 @@ from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.report.draw.picture_data import number_text
 from fedexp.report.read.methods import Method, options
 from fedexp.report.read.runs import Run
-from fedexp.report.topics.tables import Table, cell_text, decimals
+from fedexp.report.topics.tables import Table
 
 _NAMED = {  # groups that every report names
     "dataset": "Data",
@@ -51,7 +51,7 @@ def outcome(table: Table) -> str:
         return f"No run measured its {table.metric} on test data."
     higher = higher_is_better(table.metric)
     ranked.sort(key=lambda pair: -(pair[1].mean or 0.0) if higher else (pair[1].mean or 0.0))
-    texts = [f"{method.label} {cell_text(value, decimals(name))}" for method, value in ranked]
+    texts = [f"{method.label} {table.cell(name, value)}" for method, value in ranked]
     seeds = sorted({value.count for _, value in ranked})
     seed_text = f"{seeds[0]} seed{'s' * (seeds[0] > 1)}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     if len(ranked) == 1:
@@ -74,10 +74,11 @@ def _describe(run: Run) -> dict[str, str]:
         for group, text in texts.items()
         if group in _NAMED or text != usual[group]
     }
-    if "Split" in described and len(run.selections):
-        described["Split"] += f", {len(run.selections):,} client{'s' * (len(run.selections) > 1)}"
+    described["Clients"] = f"{len(run.selections):,}" if len(run.selections) else ""
+    described["Participants"] = _participants(run)
     described["Local work"] = _local_work(run)
-    described["Rounds"] = _rounds(run)
+    planned = run.config.get("rounds")
+    described["Rounds"] = f"{run.rounds[-1] if planned is None else planned}"
     if scenario := catalog.changed_scenario(conf_dir(), lambda key: run.config.get(f"scenario.{key}")):
         described["Scenario"] = ", ".join(scenario)
     return {term: text for term, text in described.items() if text}
@@ -103,9 +104,7 @@ def _local_work(run: Run) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _rounds(run: Run) -> str:
+def _participants(run: Run) -> str:
     participants = run.column("participants")
     finite = participants[np.isfinite(participants)]
-    taking_part = f", {number_text(float(finite.mean()))} participants a round" if len(finite) else ""
-    planned = run.config.get("rounds")
-    return f"{run.rounds[-1] if planned is None else planned}{taking_part}"
+    return f"{number_text(float(finite.mean()))} a round" if len(finite) else ""

@@ -28,6 +28,7 @@ from fedexp.report.draw.markdown import Grid
 from fedexp.report.read.measures import statistic
 from fedexp.report.read.runs import natural_order
 
+NAME = "sweep.csv"
 RankOn = Literal["validation", "test"]
 SHOWN = 40  # rows on the terminal and bars in the picture
 _UNRANKED = {
@@ -64,11 +65,11 @@ def conclude(folder: Path, on: RankOn = "validation", by: str = "loss") -> str:
     """Writes `sweep.csv` and, where there is a ranking, `sweep.png` into the folder; returns the table as text."""
     points = read_points(folder)
     table = ranking(points, on, by)
-    write_atomically(folder / "sweep.csv", table.to_csv(index=False).encode())
-    text = grid(table.head(SHOWN)).fit_width(width(), f"see {display_path(folder / 'sweep.csv')}", Grid.aligned_text)
+    write_atomically(folder / NAME, table.to_csv(index=False).encode())
+    text = grid(table.head(SHOWN)).fit_width(width(), f"see {display_path(folder / NAME)}", Grid.aligned_text)
     lines = [text.rstrip("\n")]
     if len(table) > SHOWN:
-        lines.append(f"... and {len(table) - SHOWN} more in {display_path(folder / 'sweep.csv')}")
+        lines.append(f"... and {len(table) - SHOWN} more in {display_path(folder / NAME)}")
     if "rank" in table:
         title = f"{on.capitalize()} {by}: area under the curve"
         draw_bars(
@@ -181,8 +182,8 @@ def _point(folder: Path) -> RankedRun:
     for text in saved_config.read(folder).overrides:
         key, _, value = text.partition("=")
         overrides[key.lstrip("+")] = value
-    finished = (folder / "summary.json").is_file()
-    return RankedRun(overrides, run_tables.read_frame(folder / "metrics.csv") if finished else pd.DataFrame())
+    metrics = run_tables.read_frame(folder / "metrics.csv") if (folder / "summary.json").is_file() else pd.DataFrame()
+    return RankedRun(overrides, pd.DataFrame() if run_tables.all_dropped(metrics) else metrics)
 
 
 def _fill_overrides(points: Sequence[RankedRun], folders: Sequence[Path]) -> list[RankedRun]:

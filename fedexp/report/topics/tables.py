@@ -17,6 +17,8 @@ from fedexp.report.read.measures import (
     Numbers,
     Statistic,
     client_numbers,
+    further_metrics,
+    further_numbers,
     host_numbers,
     simulated_numbers,
     statistic,
@@ -27,6 +29,7 @@ from fedexp.report.read.runs import Run, shared_metric
 
 _ACCURACY, _COUNT, _PERCENT = 4, 1, 2  # decimals
 _COUNTS = ("selections", "rounds", "participants/round")
+ROUNDING = 1e-9  # sums of equal numbers differ by so much, relative to them
 _DIGITS = 4  # that matter, of everything else
 _METRIC = ("final ", "best ", "personal ", "site ")  # what a quantity of the main metric begins with
 _LESS_IS_BETTER = ("loss AUC", "RoA@")
@@ -89,7 +92,7 @@ class Table:
 
     def _grid(self, quantities: Sequence[str]) -> Grid:
         lines = [
-            [method.label, _seeds_text(method), *(self._cell(name, row[name]) for name in quantities)]
+            [method.label, _seeds_text(method), *(self.cell(name, row[name]) for name in quantities)]
             for method, row in zip(self.methods, self.rows, strict=True)
         ]
         bold = {(row, column + 2) for column, name in enumerate(quantities) for row in self._best_rows(name)}
@@ -98,7 +101,8 @@ class Table:
     def _heading(self, name: str) -> str:
         return f"{name} %" if self.view.percent and _is_share(name) else name
 
-    def _cell(self, name: str, value: Statistic) -> str:
+    def cell(self, name: str, value: Statistic) -> str:
+        """A number as the page writes it; with `percent` chosen a share says its unit in the heading alone."""
         if not (self.view.percent and _is_share(name)):
             return cell_text(value, decimals(name))
         parts = (None if part is None else 100 * part for part in (value.mean, value.std))
@@ -113,11 +117,13 @@ class Table:
             for row, line in enumerate(self.rows)
             if (value := line[name]).mean is not None and value.count == value.runs and math.isfinite(value.mean)
         }
-        alike = len(means) == len(self.rows) and len(set(means.values())) == 1
+        alike = len(means) == len(self.rows) and math.isclose(
+            min(means.values()), max(means.values()), rel_tol=ROUNDING
+        )
         if higher is None or alike or not means:
             return []
         best = max(means.values()) if higher else min(means.values())
-        return [row for row, mean in means.items() if mean == best]
+        return [row for row, mean in means.items() if math.isclose(mean, best, rel_tol=ROUNDING)]
 
 
 def make_tables(methods: Sequence[Method], view: View = ALL) -> list[Table]:
@@ -127,11 +133,15 @@ def make_tables(methods: Sequence[Method], view: View = ALL) -> list[Table]:
         ConfigError: a column was asked for that no table has.
     """
     roa, toa = thresholds(methods, "roa"), thresholds(methods, "toa")
-    metric = shared_metric([run for method in methods for run in method.runs])
+    runs = [run for method in methods for run in method.runs]
+    metric = shared_metric(runs)
     timed = [method for method in methods if all(run.has_simulated_clock for run in method.runs)]
     untimed = len(timed) < len(methods)
     hosts = toa if untimed else ()
     tables = [_table("results", "Results", methods, lambda run: host_numbers(run, metric, roa, hosts))]
+    metrics = further_metrics(runs, metric)
+    further = _table("metrics", "Further metrics", methods, lambda run: further_numbers(run, metrics))
+    tables += [further] if further.quantities else []
     at_clients = _table("at_clients", "At the clients", methods, lambda run: client_numbers(run, metric))
     tables += [_without_repeats(at_clients)] if at_clients.quantities else []
     if timed:
@@ -171,7 +181,7 @@ def _is_share(quantity: str) -> bool:
 def _higher_is_better(quantity: str, metric: str) -> bool | None:
     """None for what is neither good nor bad, and for seconds of the host, which depend on what else it did."""
     if quantity.startswith(_METRIC):
-        return higher_is_better(metric)
+        return higher_is_better(quantity.partition(" ")[2] if quantity.startswith("final ") else metric)
     simulated = quantity.startswith("ToA@") and quantity.endswith(" sim s")
     return False if simulated or quantity.startswith(_LESS_IS_BETTER) else None
 

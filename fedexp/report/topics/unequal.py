@@ -1,4 +1,4 @@
-"""Why methods side by side may not be fit for a ranking: other examples to train on, rounds that are not alike."""
+"""Why methods side by side may not be fit for a ranking: failed runs, other examples, rounds or megabytes."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -7,6 +7,7 @@ import pandas as pd
 
 from fedexp.config.override_text import short_text
 from fedexp.files import run_tables
+from fedexp.files.atomic import display_path
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
 
@@ -15,6 +16,8 @@ _LISTED = 4  # methods by name
 
 def unequal_conditions(methods: Sequence[Method]) -> Iterator[str]:
     """A sentence for each condition that is not the same for all methods."""
+    yield from _failed_runs(methods)
+    yield from _lowered_bounds(methods)
     runs = _runs_of_one_seed(methods)
     if values := _differing(methods, runs, _training_examples):
         yield (
@@ -23,11 +26,55 @@ def unequal_conditions(methods: Sequence[Method]) -> Iterator[str]:
         )
     if values := _differing(methods, runs, lambda run: short_text(run.config.get("rounds") or run.rounds[-1])):
         yield f"The methods do not train for as many rounds: {values}."
+    if values := _differing(methods, runs, _megabytes):
+        yield (
+            f"The methods do not send as many megabytes: {values}; fedexp compare refuses to test them against each "
+            "other unless --unequal megabytes says that this is meant."
+        )
     if values := _differing(methods, runs, lambda run: f"pacing={run.choices.get('pacing') or 'synchronous'}"):
         yield (
             f"A round is not the same for all methods: {values}. Where the server does not wait for all, a round is a "
             "step with what has arrived, so compare by selections or by simulated seconds and not round by round."
         )
+
+
+def _failed_runs(methods: Sequence[Method]) -> Iterator[str]:
+    for method in methods:
+        failed = [display_path(run.folder) for run in method.runs if run.has_failed]
+        if failed:
+            yield (
+                f"{method.label} failed in {len(failed)} of {len(method.runs)} run(s): no update of any round was "
+                f"finite, so the numbers of {', '.join(failed[:_LISTED])} are those of the first model."
+            )
+
+
+def _lowered_bounds(methods: Sequence[Method]) -> Iterator[str]:
+    """What a rule against attackers really tolerated, where a round had too few updates for what was asked."""
+    lowered = [
+        f"{method.label} {_numbers(used)} instead of {_numbers(asked)}"
+        for method in methods
+        for used, asked in [_byzantine(method)]
+        if used
+    ]
+    if lowered:
+        yield (
+            "Some rounds had too few updates for the number of attackers f that a rule was told, so it went on with "
+            f"fewer: {', '.join(lowered)}. Ask more clients a round, or lower scenario.byzantine."
+        )
+
+
+def _byzantine(method: Method) -> tuple[set[float], set[float]]:
+    """The lowered numbers of attackers that its rule used, and those that it was told."""
+    used: set[float] = set()
+    for run in method.runs:
+        values = run.column("aggregator.byzantine")[run.column("aggregator.violated") == 1]
+        used |= set(values[np.isfinite(values)].tolist())
+    numbers = (run.config.get("aggregator.byzantine") for run in method.runs)
+    return used, {float(number) for number in numbers if isinstance(number, int | float)}
+
+
+def _numbers(values: set[float]) -> str:
+    return " to ".join(f"{value:g}" for value in sorted({min(values, default=0), max(values, default=0)}))
 
 
 def _runs_of_one_seed(methods: Sequence[Method]) -> list[Run]:
@@ -44,6 +91,14 @@ def _training_examples(run: Run) -> str:
         return ""
     examples = np.asarray(pd.to_numeric(table["examples"], errors="coerce"), dtype=np.float64)
     return f"{np.nansum(examples):,.0f}"
+
+
+def _megabytes(run: Run) -> str:
+    """What was sent both ways; empty of unfinished runs, of those that send nothing, and where nobody knows."""
+    if not run.is_finished or run.config.get("scenario.training") in ("local", "central"):
+        return ""
+    sent = np.nansum(run.column("mb_down")) + np.nansum(run.column("mb_up"))
+    return f"{sent:.4g}" if sent else ""
 
 
 def _differing(methods: Sequence[Method], runs: Sequence[Run], value_of: Callable[[Run], str]) -> str:

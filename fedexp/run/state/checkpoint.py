@@ -59,14 +59,14 @@ def save(
 
 
 def _write(content: dict[str, Any], path: Path) -> None:
-    """Writes the file; raises OSError if the disk is full, which torch reports as another error."""
+    """Writes the file; a full disk and Ctrl-C, which torch reports as another error, are raised as themselves."""
     try:
         with path.open("wb") as file:
             torch.save(content, file)
             file.flush()
             os.fsync(file.fileno())  # before the older state is renamed
     except RuntimeError as error:
-        if isinstance(error.__context__, OSError):
+        if isinstance(error.__context__, (OSError, KeyboardInterrupt)):
             raise error.__context__ from None
         raise
 

@@ -122,6 +122,8 @@ ROWS = tuple(Incompatibility(*row) for row in (
      "selector=random"),
     ("aggregator", "keeps_rows", "counts every client that it never heard of in one global model", "clustering",
      "has_clusters", "has several", "aggregator=geometric_median"),
+    ("pacing", "needs_fleet", "counts the uploads that come first", "fleet", "not simulates",
+     "has no machines, so all come at once", "fleet=simulated"),
     ("pacing", "overlaps", STALE, "selector", "needs_cohort", "{part.needs_cohort}", "selector=random"),
     ("pacing", "overlaps", STALE, "local", "extra_rows", "sends what it makes of the server's second row of the "
      "same step", "local=sgd"),

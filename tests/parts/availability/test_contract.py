@@ -25,7 +25,10 @@ PACINGS = {
     "synchronous": (),
     "buffered": ("pacing=buffered", "pacing.clients=3", "pacing.buffer=2"),
     "periodic": ("pacing=periodic", "pacing.clients=3", "pacing.period_s=2"),
+    "over_selection": ("pacing=over_selection", "pacing.uploads=2"),
+    "judged": ("pacing=buffered", "pacing.clients=3", "pacing.buffer=2", "selector=power_of_choice"),
 }
+COUNTED = {"synchronous": 3, "over_selection": 2}  # uploads of a round after which all are free
 
 
 def law(option: str, folder: Path) -> tuple[str, ...]:
@@ -52,9 +55,9 @@ def test_whoever_is_away_is_not_asked_and_time_goes_on(tiny: Tiny, option: str, 
         begin_s = before_s + row["availability.waited_s"]
         present = look(np.arange(6), begin_s)[0]
         assert row["availability.present"] == present.sum()
-        if pacing == "synchronous":
+        if pacing in COUNTED:
             assert set(sent.owner) <= set(np.flatnonzero(present))
-            assert len(sent.owner) == min(3, present.sum()) > 0
+            assert len(sent.owner) == min(COUNTED[pacing], present.sum()) > 0
             assert state.sim_s > begin_s
         else:
             assert set(state.memory["pacing"]["flight"]["owner"].tolist()).isdisjoint(sent.owner)
@@ -63,7 +66,7 @@ def test_whoever_is_away_is_not_asked_and_time_goes_on(tiny: Tiny, option: str, 
     assert participants > 6
 
 
-@pytest.mark.parametrize("pacing", ["synchronous", "buffered"])
+@pytest.mark.parametrize("pacing", ["synchronous", "buffered", "over_selection", "judged"])
 @pytest.mark.parametrize("option", LAWS)
 def test_a_run_that_goes_on_from_a_state_is_the_same_run(tiny: Tiny, option: str, pacing: str, tmp_path: Path):
     config = tiny(*FLEET, *law(option, tmp_path), *PACINGS[pacing])

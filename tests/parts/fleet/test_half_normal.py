@@ -27,3 +27,13 @@ def test_a_round_lasts_as_long_as_the_slowest(tiny: Tiny):
     for number, (_, row, sent) in enumerate(rounds_with_rows(world), start=1):
         seconds += world.exp.fleet.journeys(sent.owner, context.make_context(world, number)).training_s.max()
         assert row["sim_s"] == pytest.approx(seconds)
+
+
+def test_telling_the_loss_takes_a_third_of_an_epoch_more(tiny: Tiny):
+    plain, asked = (
+        context.make_context(world_of(tiny("fleet=half_normal", "local.epochs=2", *words)), 2).fleet.journeys(
+            np.arange(6)
+        )
+        for words in ((), ("selector=oort",))
+    )
+    assert asked.training_s == pytest.approx(plain.training_s * (2 + 1 / 3) / 2)

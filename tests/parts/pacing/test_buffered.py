@@ -1,5 +1,6 @@
 """Runs in which clients train on while the server steps: their limits, their factors, and what they remember."""
 
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -8,12 +9,15 @@ import torch
 from worlds import Tiny, rounds_with_rows, same, uploads_like, world_of
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.values import State
+from fedexp.core.values import Memory, Plan, State
+from fedexp.parts.context import Context
 from fedexp.parts.pacing.buffered import Buffered
+from fedexp.parts.selector.random import Random
 from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.setup.compatibility import refuse
 from fedexp.simulation.start import start
+from fedexp.simulation.world import World
 
 WORDS = ("scenario.participants=3", "local.epochs=2", "local.batch_size=7", "model.dropout=0.2", "rounds=20")
 UNIFORM = "aggregator.weighting=uniform"
@@ -91,8 +95,10 @@ def test_two_updates_of_length_one_make_the_papers_step():
     uploads = uploads_like(torch.ones(2, 1))
     rows, _ = Buffered(clients=9).discount(uploads, arrived([0, 3]), None)  # pyright: ignore[reportArgumentType]
     assert rows.delta.mean().item() == 0.75  # eta / B times the sum, whatever the number of clients
-    backwards, _ = Buffered(clients=9).discount(uploads.where(np.array([1, 0])), arrived([0, 3]), None)  # pyright: ignore[reportArgumentType]
-    assert backwards.delta[:, 0].tolist() == [0.5, 1.0]  # by client, not by place
+    turned = uploads.where(np.array([1, 0]))
+    backwards, _ = Buffered(clients=9).discount(turned, arrived([0, 3]), None)  # pyright: ignore[reportArgumentType]
+    assert (backwards.owner.tolist(), backwards.delta[:, 0].tolist()) == ([0, 1], [1.0, 0.5])  # by client, not by place
+    assert uploads.delta.tolist() == turned.delta.tolist() == [[1.0], [1.0]]  # as they were sent
 
 
 def test_a_model_is_mixed_in_with_the_same_share_for_ever():
@@ -220,6 +226,36 @@ def test_a_client_that_is_lost_gives_its_place_away(tiny: Tiny):
     ]
     assert sum(row["pacing.lost"] for row in rows) > 3
     assert sum(row["participants"] for row in rows) > 12
+
+
+class Halves(Random):
+    """Clients train on the first half of their examples, and client k counts k + 1 times."""
+
+    def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
+        plan, memory = super().choose(memory, ctx)
+        return Plan(plan.owner, tuple(shard[: len(shard) // 2] for shard in plan.shards), plan.owner + 1.0), memory
+
+
+def halved(config: dict) -> World:
+    world = world_of(config)
+    return replace(world, exp=replace(world.exp, selector=Halves(count=3)))
+
+
+def test_what_a_selector_says_of_a_client_holds_until_it_arrives(tiny: Tiny):
+    words, stale = (*FLEET, *WORDS, "pacing=buffered", "pacing.clients=4", "pacing.buffer=2"), 0
+    plan = world_of(tiny(*words)).partition
+    for state, row, sent in islice(rounds_with_rows(halved(tiny(*words))), 8):
+        assert sent.importance.tolist() == (sent.owner + 1.0).tolist()
+        assert sent.examples.tolist() == [len(plan.shard(client)) // 2 for client in sent.owner.tolist()]
+        memory = state.memory["pacing"]
+        assert set(memory["shards"]) == {str(client) for client in memory["flight"]["owner"].tolist()}
+        stale += row["pacing.most_stale"] > 0
+    assert stale
+    together, synchronous = (
+        [state.models[0].flat for state, *_ in islice(rounds_with_rows(halved(tiny(*WORDS, *words))), 5)]
+        for words in (TOGETHER, ())
+    )
+    assert equal(together, synchronous)
 
 
 REFUSED = {

@@ -74,6 +74,26 @@ def test_a_period_ends_the_step_and_counts_what_arrives_in_its_last_instant():
     assert told(two) == ([(2, 2, 4.0)], [(3, 5.0), (4, 5.0), (5, 7.0)], [2, 3], 4.0)
 
 
+def test_who_is_chosen_later_begins_later():
+    """Judging takes half a second: nobody begins before it is over, and who begins still later does not wait for it."""
+    one, two = run(StepRule(2, 2, choice_s=0.5), [[0, 4, 1], [2]])
+    assert told(one) == ([(0, 1, 1.5), (1, 1, 3.5)], [(4, 5.5)], [0, 4, 1], 3.5)
+    assert [client.started_s for client in one.arrived] == [0.5, 1.5]
+    assert told(two)[0] == [(4, 1, 5.5), (2, 2, 6.0)]
+
+
+def test_who_goes_while_others_judge_does_not_begin():
+    candidates = [
+        Candidate(0, 0.0, 1.0, 0.0, False, leaves_s=10.5),  # gone when the choice is made
+        Candidate(1, 0.0, 4.0, 0.0, False, 2.0, breaks_s=3.0),  # from its beginning on: at 13.5
+        Candidate(2, 0.0, 4.0, 0.0, False, 3.0, leaves_s=14.5),  # as it has delivered
+        Candidate(3, 0.0, 1.0, 0.0, False, 4.0),
+    ]
+    step = run_step(StepRule(2, 2, choice_s=0.5), 1, 10.0, 0.0, [], candidates)
+    assert told(step) == ([(2, 1, 14.5), (3, 1, 14.5)], [], [1, 2, 3], 14.5)
+    assert ([client.importance for client in step.arrived], step.lost) == ([3.0, 4.0], 1)
+
+
 def test_what_is_lost_takes_its_time_and_frees_its_place():
     candidates = [
         Candidate(0, 0.0, 1.0, 1.0, True),

@@ -1,46 +1,15 @@
-"""A browser without a window, and a sweep of many run folders written by hand."""
+"""A browser, and a sweep of many run folders written by hand."""
 
 import json
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from browsers import browser
 from run_folders import write_config
 
-_ARGUMENTS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory) -> Iterator[Any]:
-    """Chromium under Selenium, with a log of everything it asks the network for."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium, which the extra dev brings")
-    from selenium.webdriver.chrome.service import Service
-
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not driver:
-        pytest.skip("needs a browser: the programs chromium and chromedriver (Debian: chromium, chromium-driver)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in (*_ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = Service(executable_path=driver)
-    opened = webdriver.Chrome(options=options, service=service)
-    yield opened
-    opened.quit()
+__all__ = ["browser"]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import json
 import time
 
 import pytest
+from browsers import resize, wait_for
 from run_folders import writer
 
 from fedexp import cli
@@ -37,11 +38,6 @@ def _as_new(browser):
     asked = [one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"]
     assert asked
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-
-
-def resize(browser, width: int) -> None:
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
 def find(browser, selector: str):
@@ -82,10 +78,7 @@ def test_a_heading_sorts_and_a_button_copies(browser, page):
     assert find(browser, "#results textarea").get_attribute("value").startswith("| method ")
     copy = find(browser, "#results .copy")
     copy.click()
-    deadline = time.monotonic() + 5
-    while copy.text != "Copied" and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert copy.text == "Copied"
+    assert wait_for(lambda: copy.text == "Copied", 5)
 
 
 def test_tabs_show_one_pane(browser, page):
@@ -105,6 +98,23 @@ def test_nothing_is_wider_than_the_window(browser, page, width, tmp_path):
     outside = "return [...document.querySelectorAll('figure, .scroll, .legend button')].filter("
     assert browser.execute_script(outside + "n => n.getBoundingClientRect().right > innerWidth + 1).length") == 0
     assert browser.save_screenshot(str(tmp_path / "seen.png"))
+
+
+def test_the_table_at_the_clients_and_the_runs_fit_1280_pixels(browser, tmp_path):
+    metric = "balanced_accuracy"
+    names = (f"test_{metric}", f"personal_{metric}", "personal_worst_decile", "personal_best_decile")
+    measured = {"test_accuracy": ...} | {name: [0.1, 0.2, 0.3, 0.4] for name in names}
+    for seed in (0, 1):
+        folder = writer(tmp_path)(f"a/{seed}", seed=seed, metrics=measured)
+        table = f"client,metric,global,personal\n0,{metric},0.5,0.7\n1,{metric},0.8,0.9\n"
+        (folder / "client_scores.csv").write_text(table)
+    assert cli.main(["report", str(tmp_path / "a")]) == 0
+    resize(browser, 1280)
+    browser.get((tmp_path / "a" / "report.html").as_uri())
+    assert len(browser.find_elements("css selector", "#at_clients th[scope=col]")) == 8
+    for table in browser.find_elements("css selector", "section > .table > .scroll"):
+        shown, whole = (table.get_property(name) for name in ("clientWidth", "scrollWidth"))
+        assert whole <= shown, table.get_attribute("aria-label")
 
 
 def test_dark_and_light(browser, page, tmp_path):
@@ -127,6 +137,8 @@ def test_print_shows_everything_without_buttons(browser, page):
         node.is_displayed() for node in browser.find_elements("css selector", ".copy, nav, #theme, [role=tab]")
     )
     resize(browser, 688)  # A4 less its margins
+    test, validation = browser.find_elements("css selector", "#learning .pane")
+    assert validation.size["width"] < test.size["width"] / 2, "one drawing takes no row of its own"
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 688
     printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
     assert base64.b64decode(printed).startswith(b"%PDF")

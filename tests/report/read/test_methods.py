@@ -103,7 +103,13 @@ def test_an_absent_key_is_null(labels):
 def test_an_algorithm_stands_for_the_options_it_brings(labels):
     prox, plain = {"algorithm": "fedprox", "local": "prox"}, {"algorithm": "fedavg", "local": "sgd"}
     given = [(prox, {}), (plain, {"a": 1}), ({"local": "adam"}, {}), ({**plain, "selector": "all"}, {})]
-    assert labels(*given) == ["fedprox", "fedavg", "random, adam", "all, sgd"]  # with all clients it is not FedAvg's
+    assert labels(*given) == ["fedprox", "fedavg", "adam", "all"]  # with all clients it is not FedAvg's
+
+
+def test_beside_algorithms_usual_parts_give_no_name(labels):
+    prox, usual = {"algorithm": "fedprox", "local": "prox"}, {"local": "sgd", "selector": "random"}
+    given = [(prox, {}), (usual, {}), ({**usual, "selector": "ucb"}, {}), ({**usual, "model": "cnn"}, {})]
+    assert labels(*given) == ["fedprox", "random", "ucb", "cnn"]
 
 
 @pytest.mark.parametrize(

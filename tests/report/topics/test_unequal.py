@@ -7,7 +7,6 @@ import pytest
 
 from fedexp import run
 from fedexp.report.read import methods, runs
-from fedexp.report.topics import provenance
 from fedexp.report.topics.unequal import unequal_conditions
 
 
@@ -33,8 +32,6 @@ def test_fewer_examples_to_train_on(make_run: Callable[..., Path], tmp_path: Pat
     assert note.startswith(
         "The methods do not train on as many examples: 1,200 (s0), 1,000 (s1; s2). Hold out the same"
     )
-    grouped = methods.group_runs(runs.collect_runs([tmp_path])[0])
-    assert provenance.caveats(grouped, [])[0] == note
 
 
 @pytest.mark.parametrize("word", ["selector=greedyfed", "aggregator=zeno", "evaluation.personal_fraction=0.3"])

@@ -1,0 +1,49 @@
+"""Agnostic federated learning (Mohri, Sivek and Suresh 2019, arXiv 1902.00146, algorithm 1).
+
+The model minimises the loss of the worst mixture of clients. A mixture lambda over all clients is kept, at first
+uniform over those with examples. Each round averages the updates by it, then lambda moves by `lr` times the losses F_k
+of the received model and is projected back onto the simplex.
+
+Reading: the paper asks all clients, or draws them; here those who took part are averaged by their own lambdas, and only
+their entries move before the projection. F_k is exact with `evaluation.client_losses=exact`, as in
+`algorithm=agnostic`; else it is the running loss of a client's first epoch.
+"""
+
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+
+from fedexp.parts import SERVER, Aggregator, Context, Memory, Range, Uploads, Weights, mix_rows
+
+
+def project_to_simplex(values: np.ndarray) -> np.ndarray:
+    """The point of the simplex closest to `values [n]` (Duchi et al. 2008, figure 1)."""
+    ordered = np.sort(values)[::-1]
+    above = (ordered.cumsum() - 1) / np.arange(1, len(values) + 1)
+    last = np.flatnonzero(ordered > above)[-1]
+    return np.maximum(values - above[last], 0)
+
+
+class Agnostic(Aggregator):
+    """Remembers the mixture over all clients, float64 `[N]`."""
+
+    needs_cohort = "weighs clients by their losses of one model"
+    reveals = "the losses of clients"
+    weighting: Literal["uniform"] = "uniform"
+
+    lr: Annotated[float, Range(0)] = 0.01
+
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
+        uploads = uploads.where(uploads.owner != SERVER)
+        if not self.row_weights(uploads).any():
+            return weights, memory
+        start = (ctx.sizes > 0) / np.count_nonzero(ctx.sizes)
+        mixture = memory["mixture"].numpy().copy() if "mixture" in memory else start
+        share = torch.from_numpy(mixture[uploads.owner]).to(uploads.delta.device)
+        share = share / share.sum() if share.any() else self.shares(uploads)
+        mixture[uploads.owner] += self.lr * uploads.received_losses
+        held = np.flatnonzero(ctx.sizes)
+        mixture[held] = project_to_simplex(mixture[held])
+        row = mix_rows(share[None], uploads.delta)[0]
+        return Weights(weights.flat + row, weights.layout), memory | {"mixture": torch.from_numpy(mixture)}

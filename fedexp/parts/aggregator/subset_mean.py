@@ -1,0 +1,64 @@
+"""The mean of those n - f rows that lie closest together, whatever closeness is: the base of rules that try all sets.
+
+There are n! / (f! (n - f)!) sets, so a round of many rows is refused. Of sets that are equally close the first in the
+order of client numbers counts.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from itertools import combinations, islice
+from math import comb
+from typing import Literal
+
+import torch
+
+from fedexp.parts import Columns, RunError, option, squared_distances
+from fedexp.parts.aggregator.fedavg import weighted_mean
+from fedexp.parts.aggregator.reporting import BoundedRule
+
+MOST_SETS, CHUNK = 200_000, 4096
+
+
+class SubsetMean(BoundedRule):
+    """Averages the set of n - f rows with the smallest `spread`."""
+
+    bound = "2f < n"
+    weighting: Literal["uniform"] = "uniform"
+
+    def max_byzantine(self, rows: int) -> int:
+        return (rows - 1) // 2
+
+    @abstractmethod
+    def spread(self, square: torch.Tensor) -> torch.Tensor:
+        """How far apart the rows of each set are, `[S]`, given their squared distances `[S, n - f, n - f]`."""
+        raise NotImplementedError
+
+    def reduce_and_report(
+        self, delta: torch.Tensor, share: torch.Tensor, byzantine: int
+    ) -> tuple[torch.Tensor, Columns]:
+        rows = len(delta)
+        if (count := comb(rows, byzantine)) > MOST_SETS:
+            raise RunError(
+                f"aggregator={option(self)} would try {count:,} sets of {rows - byzantine} of {rows} updates, at most "
+                f"{MOST_SETS:,} are; ask fewer clients a round, lower byzantine, or take aggregator=caf"
+            )
+        chosen = self.closest_rows(squared_distances(delta).cpu(), byzantine)
+        weight = torch.zeros_like(share).index_fill(0, chosen.to(share.device), 1 / len(chosen))
+        return weighted_mean(delta, weight), {}
+
+    def closest_rows(self, square: torch.Tensor, byzantine: int) -> torch.Tensor:
+        """The n - f rows of the set with the smallest spread, ascending, at squared distances `square [C, C]`."""
+        best, smallest = torch.arange(len(square) - byzantine), float("inf")
+        for sets in _chunks(len(square), byzantine):
+            spread = self.spread(square[sets[:, :, None], sets[:, None, :]])
+            first = int(spread.argmin())
+            if spread[first] < smallest:
+                best, smallest = sets[first], float(spread[first])
+        return best
+
+
+def _chunks(rows: int, byzantine: int) -> Iterator[torch.Tensor]:
+    """All sets of n - f rows, some at a time, `[S, n - f]`."""
+    sets = combinations(range(rows), rows - byzantine)
+    while chunk := list(islice(sets, CHUNK)):
+        yield torch.tensor(chunk)

@@ -1,0 +1,40 @@
+"""TERM, tilted empirical risk minimisation, over clients (Li et al. 2021, arXiv 2007.01162, section 4).
+
+The gradient of the tilted loss log(sum_k p_k exp(t F_k)) / t is the mean of the clients' gradients with weights in
+proportion to p_k exp(t F_k), so updates are averaged with these weights; F_k is the loss of the received model at
+client k. t = 0 is the mean, t -> infinity looks at the worst client, t < 0 ignores clients with large losses.
+
+F_k is exact with `evaluation.client_losses=exact`, as in `algorithm=term`; else it is the running loss of a client's
+first epoch. Deviation: the paper tilts within clients, too, and takes one step a round.
+"""
+
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+
+from fedexp.parts import Aggregator, Context, Memory, Range, Uploads, Weights, mix_rows
+
+
+def tilted_shares(losses: np.ndarray, counts: np.ndarray, t: float) -> np.ndarray:
+    """Shares `[C]`, summing to one, in proportion to counts exp(t losses)."""
+    exponents = np.where(counts > 0, t * losses, -np.inf)
+    tilted = counts * np.exp(exponents - exponents.max())
+    return tilted / tilted.sum()
+
+
+class TERM(Aggregator):
+    """Weighs clients by the exponential of their losses."""
+
+    needs_cohort = "weighs clients by their losses of one model"
+    reveals = "the losses of clients"
+    weighting: Literal["num_samples", "uniform"] = "uniform"
+
+    t: Annotated[float, Range()] = 1.0
+
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
+        counts = self.row_weights(uploads)
+        if not counts.any():
+            return weights, memory
+        share = torch.from_numpy(tilted_shares(uploads.received_losses, counts, self.t)).to(uploads.delta.device)
+        return Weights(weights.flat + mix_rows(share[None], uploads.delta)[0], weights.layout), memory

@@ -1,0 +1,54 @@
+"""FedNTD, not-true distillation (Lee et al. 2022, arXiv 2106.03097, equations 4 to 6).
+
+An example costs the loss plus beta times the divergence KL(p || q) of the softmax over all classes but its own: p of
+the received model, q of the model in training, both of logits divided by a temperature. So a client learns its classes
+and keeps what the global model knows of all others.
+
+The paper and its authors' program take beta = 1 and temperature 1, and no factor temperature**2. The received model
+answers in evaluation mode.
+"""
+
+from typing import Annotated
+
+import numpy as np
+import torch
+
+from fedexp.parts import Context, Loss, Memory, ModelOutputs, Positive, Range
+from fedexp.parts.local.heavy_ball import HeavyBall
+
+
+def not_true_divergence(
+    received: torch.Tensor, own: torch.Tensor, targets: torch.Tensor, temperature: float
+) -> torch.Tensor:
+    """KL `[B]` of the softmax without the class of `targets [B]`, from `received` logits `[B, K]` to `own`."""
+    true = torch.arange(own.shape[-1], device=own.device) == targets.unsqueeze(-1)
+    log_p, log_q = (
+        (logits / temperature).masked_fill(true, -torch.inf).log_softmax(dim=-1).masked_fill(true, 0.0)
+        for logits in (received, own)
+    )
+    return (log_p.exp() * (log_p - log_q)).sum(dim=-1)
+
+
+class FedNTD(HeavyBall):
+    """SGD on the loss and the divergence from what the received model says of the other classes."""
+
+    compares = ("received",)
+    reads_class_targets = True
+
+    beta: Annotated[float, Range(0)] = 1.0
+    temperature: Annotated[float, Positive] = 1.0
+
+    def reference_models(self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context) -> torch.Tensor:
+        return received.unsqueeze(0)
+
+    def cost(
+        self,
+        loss: Loss,
+        own_outputs: ModelOutputs,
+        reference_outputs: tuple[ModelOutputs, ...],
+        targets: torch.Tensor,
+        counts: torch.Tensor | None,
+    ) -> torch.Tensor:
+        (received,) = reference_outputs
+        term = not_true_divergence(received.outputs, own_outputs.outputs, targets, self.temperature)
+        return loss.per_example(own_outputs.outputs, targets) + self.beta * term

@@ -1,0 +1,45 @@
+"""Minimum-diameter averaging by hand, against loops, and too many sets."""
+
+from itertools import combinations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from matrices import close, equal_shares, whole
+
+from fedexp.core.errors import RunError
+from fedexp.parts.aggregator.mda import MDA
+from fedexp.parts.aggregator.subset_mean import SubsetMean
+
+
+def reduced(rule: SubsetMean, rows: torch.Tensor, f: int) -> torch.Tensor:
+    return rule.reduce_and_report(rows, equal_shares(len(rows)), f)[0]
+
+
+def test_by_hand():
+    # diameters of four of five: without 10: 5, without 0: 9; then of three: 0 1 2 has 2, 1 2 5 has 4
+    rows = torch.tensor([[0.0], [1.0], [2.0], [5.0], [10.0]])
+    assert reduced(MDA(), rows, 1).tolist() == [2.0]
+    assert reduced(MDA(), rows, 2).tolist() == [1.0]
+    assert reduced(MDA(), rows, 0).tolist() == [pytest.approx(3.6)]
+
+
+def test_of_sets_of_one_diameter_the_first_counts():
+    assert reduced(MDA(), torch.tensor([[0.0], [1.0], [2.0]]), 1).tolist() == [0.5]
+
+
+@given(st.data())
+def test_equals_the_loops(data: st.DataObject):
+    rows = data.draw(whole())
+    f = data.draw(st.integers(0, (len(rows) - 1) // 2))
+    square = (rows[:, None] - rows).square().sum(dim=2)
+    sets = combinations(range(len(rows)), len(rows) - f)
+    best = min(sets, key=lambda each: float(square[list(each)][:, list(each)].max()))
+    expected = rows[list(best)].double().mean(dim=0).tolist()
+    assert close(reduced(MDA(), rows, f), expected, rows)
+
+
+def test_too_many_sets_are_refused():
+    with pytest.raises(RunError, match=r"^aggregator=mda would try 30,045,015 sets of 20 of 30 updates, at most"):
+        reduced(MDA(), torch.zeros(30, 1), 10)

@@ -1,0 +1,81 @@
+"""FedNTD: the divergence by hand, a client's training in plain PyTorch, its limiting case, both engines."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from own_targets import told
+from torch.nn import functional as F
+from worlds import Tiny, first_round, world_of
+
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.parts.local.fedntd import not_true_divergence
+from fedexp.simulation.setup import compatibility
+
+UNEQUAL = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "model.hidden=[6]")
+FEDNTD = ("local=fedntd", *UNEQUAL)
+
+
+def test_the_divergence_by_hand():
+    """Without class 0, p = (1/2, 1/2) and q = (1/4, 3/4): KL = ln 2 - ln(3) / 2; logits of class 0 do not matter."""
+    received = torch.tensor([[9.0, 0.0, 0.0]], dtype=torch.float64)
+    own = torch.tensor([[-5.0, 0.0, math.log(3)]], dtype=torch.float64, requires_grad=True)
+    cost = not_true_divergence(received, own, torch.tensor([0]), 1.0)
+    assert cost.item() == pytest.approx(math.log(2) - math.log(3) / 2)
+    cost.sum().backward()
+    assert own.grad is not None
+    assert own.grad.tolist() == [pytest.approx([0.0, 1 / 4 - 1 / 2, 3 / 4 - 1 / 2])]  # q - p
+    warm = not_true_divergence(received, 2 * own, torch.tensor([0]), 2.0)
+    assert warm.item() == pytest.approx(cost.item())
+    assert not_true_divergence(own, own + 7, torch.tensor([1]), 1.0).item() == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.usefixtures("_double")
+def test_a_client_does_what_plain_pytorch_does(tiny: Tiny):
+    """Logits without the true class are gathered one by one, and PyTorch's own divergence is taken of them."""
+    world = world_of(tiny(*FEDNTD, "local.beta=3", "local.temperature=2"))
+    task, facts = first_round(world), world.exp.dataset.facts(world.exp.data_dir)
+    network, received = world.exp.model.network(facts), world.exp.model.network(facts)
+    received.load_state_dict(world.layout.views(world.first.flat.clone()))
+    for row, batches in enumerate(task.batches):
+        network.load_state_dict(world.layout.views(world.first.flat.clone()))
+        descend = torch.optim.SGD(network.parameters(), lr=world.exp.local.lr)
+        for a, b in zip(batches.bounds[:-1], batches.bounds[1:], strict=True):
+            index = torch.from_numpy(task.plan.shards[row][batches.order[a:b]])
+            x, y = world.train.x[index].double(), world.train.y[index]
+            others = torch.tensor([[k for k in range(10) if k != label] for label in y.tolist()])
+            log_q = (network(x).gather(1, others) / 2).log_softmax(1)
+            with torch.no_grad():
+                p = (received(x).gather(1, others) / 2).softmax(1)
+            descend.zero_grad()
+            (F.cross_entropy(network(x), y) + 3 * F.kl_div(log_q, p, reduction="batchmean")).backward()
+            descend.step()
+        out = world.trainer.run(task, np.array([row]))
+        torch.testing.assert_close(out[0, :-2], world.layout.flatten(network), atol=1e-9, rtol=0)
+
+
+def trained(world) -> torch.Tensor:
+    """What the clients of a first round come to, with their running losses, `[C, D + 2]`."""
+    task = first_round(world)
+    out = torch.zeros(len(task.batches), world.layout.size + 2, dtype=torch.float64)
+    for rows in world.trainer.groups(task, 1):
+        out[rows] = world.trainer.run(task, rows)
+    return out
+
+
+@pytest.mark.usefixtures("_double")
+def test_the_engines_agree_and_without_the_divergence_it_is_sgd(tiny: Tiny):
+    one, other = (trained(world_of(tiny(*FEDNTD, f"engine={engine}"))) for engine in ("loop", "stacked"))
+    torch.testing.assert_close(one, other, atol=1e-9, rtol=0, equal_nan=True)
+    flat = trained(world_of(tiny(*FEDNTD, "local.beta=0")))
+    plain = trained(world_of(tiny("local=sgd", *UNEQUAL)))
+    torch.testing.assert_close(flat, plain, atol=1e-12, rtol=0, equal_nan=True)
+    assert (one != plain).any()
+
+
+def test_targets_that_are_no_classes_are_refused(tiny: Tiny):
+    exp = spec.build(told(tiny("local=fedntd"), "numbers"))
+    with pytest.raises(ConfigError, match=r"^local=fedntd needs targets that are classes, but those of data"):
+        compatibility.refuse(exp)
