@@ -18,7 +18,6 @@ from fedexp.config import saved_config
 from fedexp.config.compose import Composer, Request, make_composer, raw_config, resolve_config
 from fedexp.config.hydra_errors import explain_unknown_key, refuse_missing_folders
 from fedexp.config.location import conf_dir
-from fedexp.config.repeated_keys import warn_of_repeated_keys
 from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
@@ -31,6 +30,7 @@ from fedexp.run import change_tracker, folders
 from fedexp.run.validate import ValidRun, validate_config
 from fedexp.sweep import command, point_list
 from fedexp.sweep.points import Point
+from fedexp.sweep.repeated_keys import warn_of_repeated_keys
 
 Watch = Callable[[dict[str, Any]], None]  # called with the line of every round
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.core.device_arrays import join_rows, neighbours
+from fedexp.core.device_arrays import join_rows
 
 SERVER = -1
 LABEL_BYTES = 8  # of an example that is sent
@@ -120,8 +120,7 @@ def concatenate_rows(tables: Sequence[Any]) -> Any:
 def _concatenate(pieces: list[Any]) -> Any:
     if isinstance(pieces[0], tuple | list):
         return tuple(chain.from_iterable(pieces))
-    join = {torch.Tensor: join_rows, np.ndarray: np.concatenate}.get(type(pieces[0]))
-    return join(pieces) if join else pieces[0]
+    return {torch.Tensor: join_rows, np.ndarray: np.concatenate}.get(type(pieces[0]), lambda them: them[0])(pieces)
 
 
 @dataclass(frozen=True)
@@ -153,15 +152,6 @@ class Jobs(Plan):
     begun: np.ndarray
     received: torch.Tensor
     seconds: float | None = None  # simulated, until all have arrived; None: the fleet says
-
-    def where(self, keep: np.ndarray) -> Self:
-        """The rows that `keep` names, as of any such table; what neighbours received is not copied."""
-        positions = np.flatnonzero(keep) if keep.dtype == bool else keep
-        rows = neighbours(positions)
-        if rows is None:
-            return super().where(positions)
-        without_rows = replace(self, received=self.received[:1].expand(len(self.owner), -1))
-        return replace(super(Jobs, without_rows).where(positions), received=self.received[rows])
 
 
 @dataclass(frozen=True)
@@ -211,11 +201,6 @@ class Uploads(ClientTable):
     exact: np.ndarray | None = None
     length: np.ndarray | None = None
     extra: dict[str, torch.Tensor] = field(default_factory=dict)
-
-    @property
-    def received_losses(self) -> np.ndarray:
-        """The loss `[C]` of the model that each received, on its own data: the exact one if asked for, else running."""
-        return self.loss_before if self.exact is None else self.exact[:, 0]
 
     def is_finite(self) -> np.ndarray:
         """Whose rows, the extra ones included, hold only finite numbers, bool [C]."""

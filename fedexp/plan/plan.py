@@ -91,11 +91,10 @@ class Forecast:
 
 def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressReporter) -> Forecast:
     """The cost of one run, whose command was given at `started` (`time.perf_counter`) and took `loaded_s` to load."""
-    exp = run.exp
     progress.begin_step("reading the data")
     preparation = TimeBudget(PREPARATION_S)
     progress.stage = lambda: preparation.stage
-    world = build_world(exp, None, BudgetedPool(WorkerPool(), preparation))
+    world = build_world(run.exp, None, BudgetedPool(WorkerPool(), preparation))
     exp = world.exp
     elapsed_s = time.perf_counter() - started
     result = probe(exp, world, run.config, progress, min(MOST_S, max(LEAST_S, ANSWER_S - elapsed_s)))
@@ -104,8 +103,7 @@ def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressRepor
     progress.begin_step("counting all rounds", print_now=False)
     dry_run, counted = usable_dry_run(exp, world)
     rounds, limit, reason = expected_rounds(exp, world, result, dry_run)
-    versions = count_versions(exp, world, dry_run, rounds)
-    outline = outline_run(exp, world, dry_run, rounds, versions)
+    outline = outline_run(exp, world, dry_run, rounds)
     spent, memory, gpu = None, None, None
     if result.tried_rounds:
         spent = forecast.seconds(result, outline, elapsed_s + preparation.skipped_seconds(0.0, math.inf))
@@ -128,7 +126,7 @@ def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressRepor
         delta=exp.privacy.required_delta,
         counted=counted,
         rows=rows_at_once(exp, world),
-        versions=versions,
+        versions=count_versions(exp, world, dry_run, rounds),
         disk_mb=forecast.disk_mb(result, outline, spent.rounds) if spent else None,
     )
 
@@ -190,10 +188,9 @@ def estimate_run(exp: Experiment, world: World, result: ProbeResult) -> RunEstim
     return RunEstimate(lambda rounds: extrapolate(clock, rounds, growing=True), world.partition.clients)
 
 
-def outline_run(
-    exp: Experiment, world: World, dry_run: DryRun | None, rounds: int, versions: Versions | None
-) -> RunOutline:
+def outline_run(exp: Experiment, world: World, dry_run: DryRun | None, rounds: int) -> RunOutline:
     """The work of this many rounds."""
+    versions = count_versions(exp, world, dry_run, rounds)
     dry_rounds = dry_run.dry_rounds[:rounds] if dry_run else ()
     all_clients = world.partition.clients
     clients = len(dry_run.ledgers(rounds)[0].owner) if dry_run else min(all_clients, exp.scenario.participants * rounds)

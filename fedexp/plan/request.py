@@ -9,12 +9,12 @@ from hydra.types import RunMode
 
 from fedexp.config.compose import Composer, Request, make_composer
 from fedexp.config.location import conf_dir
-from fedexp.config.repeated_keys import warn_of_repeated_keys
 from fedexp.core.errors import ConfigError
 from fedexp.run.validate import ValidRun, validate_config
 from fedexp.sweep import point_list
 from fedexp.sweep.points import check_points, validate_point
 from fedexp.sweep.points import compose as compose_sweep
+from fedexp.sweep.repeated_keys import warn_of_repeated_keys
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from fedexp.simulation.context_views import (
     PublicQueries,
     TrafficQueries,
     ValidationQueries,
+    received_losses,
 )
 from fedexp.simulation.fleet_queries import FleetQueries
 from fedexp.simulation.presence import StepStart, begin_step
@@ -88,7 +89,7 @@ class RoundContext:
         return np.isin(owner, self._world.malicious)
 
     def losses(self, owner: np.ndarray, power: int = 1) -> np.ndarray:
-        return self.clients_data.received_losses(owner, power)
+        return received_losses(self.clients_data, self.models[0], owner, power)
 
     @property
     def clients_data(self) -> ClientQueries:

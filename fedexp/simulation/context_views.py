@@ -71,25 +71,6 @@ class ClientQueries:
         self._extra_messages.sent_for_evaluation(weights, plan.owner)
         return self._mean_losses(weights, plan, power)
 
-    def received_losses(self, owner: np.ndarray, power: int) -> np.ndarray:
-        """Mean of loss**power, [n], of the model that each client was sent; of the present one where it was sent none.
-
-        Who trains on the model that it was sent has received it, and just tells its loss.
-        """
-        arrivals, losses, begun = self._extra_messages.arrivals, np.empty(len(owner)), np.zeros(len(owner), np.int64)
-        if arrivals is not None:
-            trains = np.isin(owner, arrivals.plan.owner)
-            begun[trains] = arrivals.begun[positions_of(owner[trains], arrivals.plan.owner)]
-            self._extra_messages.reported_losses += int(trains.sum())
-        for number in np.unique(begun).tolist():
-            chosen, present = begun == number, self._ctx.models[0]
-            plan = self._ctx.plan(owner[chosen])
-            if arrivals is None or not number:
-                losses[chosen] = self.losses_of(present, plan, power)
-            else:
-                losses[chosen] = self._mean_losses(arrivals.versions.get(number, present), plan, power)
-        return losses
-
     def _mean_losses(self, weights: Weights, plan: Plan, power: int) -> np.ndarray:
         index = np.concatenate([*plan.shards, np.zeros(0, np.int64)])
         row = np.repeat(np.arange(len(plan.sizes)), plan.sizes)
@@ -109,6 +90,26 @@ class ClientQueries:
         private = torch.from_numpy(self._ctx.traffic.private_columns).to(rows.device)
         rows[:, private] = row[private]
         return torch.where(rows.isfinite().all(dim=1, keepdim=True), rows, row)
+
+
+def received_losses(queries: ClientQueries, present: Weights, owner: np.ndarray, power: int) -> np.ndarray:
+    """Mean of loss**power, [n], of the model that each client was sent; of the present one where it was sent none.
+
+    Who trains on the model that it was sent has received it, and just tells its loss.
+    """
+    arrivals, losses, begun = queries._extra_messages.arrivals, np.empty(len(owner)), np.zeros(len(owner), np.int64)
+    if arrivals is not None:
+        trains = np.isin(owner, arrivals.plan.owner)
+        begun[trains] = arrivals.begun[positions_of(owner[trains], arrivals.plan.owner)]
+        queries._extra_messages.reported_losses += int(trains.sum())
+    for number in np.unique(begun).tolist():
+        chosen = begun == number
+        plan = queries._ctx.plan(owner[chosen])
+        if arrivals is None or not number:
+            losses[chosen] = queries.losses_of(present, plan, power)
+        else:
+            losses[chosen] = queries._mean_losses(arrivals.versions.get(number, present), plan, power)
+    return losses
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from fedexp.core.device_arrays import to_device
+from fedexp.core.device_arrays import neighbours, to_device
 from fedexp.core.random_streams import streams
 from fedexp.core.values import Jobs, Layout, Memory, Trained, Uploads, concatenate_rows
 from fedexp.parts.context import Context
@@ -39,12 +39,21 @@ def work(
     together see the context of their round, and those of one rate train in one stack.
     """
     positions = rows_by_round(jobs.begun)
-    groups = [prepare(exp, world, jobs.where(rows), mem, ctx) for rows in positions]
+    groups = [prepare(exp, world, jobs_at(jobs, rows), mem, ctx) for rows in positions]
     messages = []
     for group, out in zip(groups, train_tasks(world, [group.task for group in groups]), strict=True):
         sent, mem = finish(exp, world, group, out, mem)
         messages.append(sent)
     return concatenate_rows(messages).where(np.argsort(np.concatenate(positions))), mem
+
+
+def jobs_at(jobs: Jobs, positions: np.ndarray) -> Jobs:
+    """The jobs at `positions [n]`; what neighbours received is not copied."""
+    rows = neighbours(positions)
+    if rows is None:
+        return jobs.where(positions)
+    without_rows = replace(jobs, received=jobs.received[:1].expand(len(jobs.owner), -1))  # of which no row is copied
+    return replace(without_rows.where(positions), received=jobs.received[rows])
 
 
 def prepare(exp: Experiment, world: World, jobs: Jobs, mem: dict[str, Memory], ctx: RoundContext) -> RoundJobs:

@@ -12,7 +12,6 @@ from omegaconf import DictConfig, OmegaConf
 from fedexp.config import saved_config
 from fedexp.config.compose import Composer, Request, comparable_config, make_composer, raw_config
 from fedexp.config.location import conf_dir
-from fedexp.config.repeated_keys import warn_of_repeated_keys
 from fedexp.config.resolvers import with_environment, words_with_environment
 from fedexp.config.trust import NO_TRUST, Trust, remember_modules
 from fedexp.core.errors import ConfigError
@@ -29,6 +28,7 @@ from fedexp.sweep.executor import Sweep, build_launcher, failure_message
 from fedexp.sweep.launchers.contract import Basic
 from fedexp.sweep.points import check_points, compose
 from fedexp.sweep.points import expand_points as expand_points
+from fedexp.sweep.repeated_keys import warn_of_repeated_keys
 
 NAME = "multirun.yaml"
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from fedexp.parts import SERVER, Aggregator, Context, Memory, Range, Uploads, Weights, mix_rows
+from fedexp.parts.aggregator.client_losses import received_losses
 
 
 def project_to_simplex(values: np.ndarray) -> np.ndarray:
@@ -42,8 +43,8 @@ class Agnostic(Aggregator):
         mixture = memory["mixture"].numpy().copy() if "mixture" in memory else start
         share = torch.from_numpy(mixture[uploads.owner]).to(uploads.delta.device)
         share = share / share.sum() if share.any() else self.shares(uploads)
-        mixture[uploads.owner] += self.lr * uploads.received_losses
-        held = np.flatnonzero(ctx.sizes)
-        mixture[held] = project_to_simplex(mixture[held])
+        mixture[uploads.owner] += self.lr * received_losses(uploads)
+        holders = np.flatnonzero(ctx.sizes)
+        mixture[holders] = project_to_simplex(mixture[holders])
         row = mix_rows(share[None], uploads.delta)[0]
         return Weights(weights.flat + row, weights.layout), memory | {"mixture": torch.from_numpy(mixture)}

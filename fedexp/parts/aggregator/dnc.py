@@ -37,7 +37,7 @@ class DnC(BoundedRule):
     fraction: Annotated[float, Positive] = 1.0
 
     def max_byzantine(self, rows: int) -> int:
-        fitting = (f for f in range(rows, -1, -1) if self.iterations * self._removed(f) < rows)
+        fitting = (f for f in range(rows, -1, -1) if self.iterations * self._removal_count(f) < rows)
         return next(fitting, -1)
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
@@ -45,14 +45,14 @@ class DnC(BoundedRule):
         byzantine, reported = self.effective_byzantine(rows, ctx.round)
         if byzantine is None:
             return weights, {"columns": reported | self.idle_columns}
-        kept, rng = np.ones(rows, dtype=bool), ctx.rng("aggregator")
+        mask, rng = np.ones(rows, dtype=bool), ctx.rng("aggregator")
         for _ in range(self.iterations):
             drawn = np.sort(rng.choice(columns, min(self.dimensions, columns), replace=False))
             index = torch.from_numpy(drawn).to(uploads.delta.device)
-            kept[outlying_rows(uploads.delta[:, index], self._removed(byzantine)).numpy()] = False
-        share = torch.from_numpy(kept / kept.sum()).to(uploads.delta.device)
+            mask[outlying_rows(uploads.delta[:, index], self._removal_count(byzantine)).numpy()] = False
+        share = torch.from_numpy(mask / mask.sum()).to(uploads.delta.device)
         row = weighted_mean(uploads.delta, share)
-        return Weights(weights.flat + row, weights.layout), {"columns": reported | {"kept": int(kept.sum())}}
+        return Weights(weights.flat + row, weights.layout), {"columns": reported | {"kept": int(mask.sum())}}
 
-    def _removed(self, byzantine: int) -> int:
+    def _removal_count(self, byzantine: int) -> int:
         return math.floor(self.fraction * byzantine + 1e-9)

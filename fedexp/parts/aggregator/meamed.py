@@ -13,7 +13,7 @@ from fedexp.parts.aggregator.bulyan import mean_around_median
 from fedexp.parts.aggregator.reporting import BoundedRule
 
 
-def meamed(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
+def average_around_median(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
     """The mean `[D]` of the n - f values around the median of each column of `delta [C, D]`."""
     result = delta.new_empty(delta.shape[1])
     for columns, block in blocks(delta):
@@ -33,4 +33,4 @@ class MeaMed(BoundedRule):
     def reduce_and_report(
         self, delta: torch.Tensor, share: torch.Tensor, byzantine: int
     ) -> tuple[torch.Tensor, Columns]:
-        return meamed(delta, byzantine), {}
+        return average_around_median(delta, byzantine), {}

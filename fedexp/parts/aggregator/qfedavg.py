@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from fedexp.parts import Aggregator, Context, Memory, Positive, Range, Uploads, Weights, mix_rows
+from fedexp.parts.aggregator.client_losses import received_losses
 
 TINY = 1e-10
 
@@ -44,7 +45,7 @@ class QFedAvg(Aggregator):
             return weights, memory
         parameters, share = weights.layout.parameters, self.shares(uploads)
         lengths = torch.linalg.vector_norm(uploads.delta[:, :parameters], dim=1, dtype=torch.float64)
-        fair = fair_weights(uploads.received_losses, lengths.square().cpu().numpy(), counts, self.q, self.lr)
+        fair = fair_weights(received_losses(uploads), lengths.square().cpu().numpy(), counts, self.q, self.lr)
         rows = mix_rows(torch.stack([torch.from_numpy(fair).to(share), share]), uploads.delta)
         step = torch.cat([rows[0, :parameters], rows[1, parameters:]])
         return Weights(weights.flat + step, weights.layout), memory

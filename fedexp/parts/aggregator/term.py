@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from fedexp.parts import Aggregator, Context, Memory, Range, Uploads, Weights, mix_rows
+from fedexp.parts.aggregator.client_losses import received_losses
 
 
 def tilted_shares(losses: np.ndarray, counts: np.ndarray, t: float) -> np.ndarray:
@@ -36,5 +37,5 @@ class TERM(Aggregator):
         counts = self.row_weights(uploads)
         if not counts.any():
             return weights, memory
-        share = torch.from_numpy(tilted_shares(uploads.received_losses, counts, self.t)).to(uploads.delta.device)
+        share = torch.from_numpy(tilted_shares(received_losses(uploads), counts, self.t)).to(uploads.delta.device)
         return Weights(weights.flat + mix_rows(share[None], uploads.delta)[0], weights.layout), memory

@@ -18,13 +18,13 @@ from fedexp.parts.local.heavy_ball import HeavyBall
 
 
 def not_true_divergence(
-    received: torch.Tensor, own: torch.Tensor, targets: torch.Tensor, temperature: float
+    received: torch.Tensor, outputs: torch.Tensor, targets: torch.Tensor, temperature: float
 ) -> torch.Tensor:
-    """KL `[B]` of the softmax without the class of `targets [B]`, from `received` logits `[B, K]` to `own`."""
-    true = torch.arange(own.shape[-1], device=own.device) == targets.unsqueeze(-1)
+    """KL `[B]` of the softmax without the class of `targets [B]`, from `received` logits `[B, K]` to `outputs`."""
+    true = torch.arange(outputs.shape[-1], device=outputs.device) == targets.unsqueeze(-1)
     log_p, log_q = (
         (logits / temperature).masked_fill(true, -torch.inf).log_softmax(dim=-1).masked_fill(true, 0.0)
-        for logits in (received, own)
+        for logits in (received, outputs)
     )
     return (log_p.exp() * (log_p - log_q)).sum(dim=-1)
 

@@ -182,12 +182,12 @@ class OverlappingPacing(Pacing):
 
 
 def own_shards(plan: Plan, ctx: Context) -> dict[str, torch.Tensor]:
-    """The examples, int64, of those clients of a plan that it has train on others than all of theirs, by client."""
-    whole, nothing = ctx.plan(plan.owner), np.zeros(0, np.int64)
-    own, theirs = (np.concatenate([nothing, *each.shards]) for each in (plan, whole))
-    if np.array_equal(plan.sizes, whole.sizes) and np.array_equal(own, theirs):  # faster than client by client
-        return {}
-    shards = zip(plan.owner.tolist(), plan.shards, whole.shards, strict=True)
+    """The numbers `[S]` of the examples of each client of a plan that trains on others than all of its own."""
+    full_plan = ctx.plan(plan.owner)
+    chosen, everything = (np.concatenate([np.arange(0), *shards]) for shards in (plan.shards, full_plan.shards))
+    if np.array_equal(plan.sizes, full_plan.sizes) and np.array_equal(chosen, everything):
+        return {}  # without a look at every client
+    shards = zip(plan.owner.tolist(), plan.shards, full_plan.shards, strict=True)
     return {
         str(owner): torch.from_numpy(shard.astype(np.int64))
         for owner, shard, all_examples in shards
@@ -196,7 +196,7 @@ def own_shards(plan: Plan, ctx: Context) -> dict[str, torch.Tensor]:
 
 
 def plan_of(arrived: list[Flight], shards: dict[str, torch.Tensor], ctx: Context) -> Plan:
-    """The plan of clients that arrive, as it was when they began; `shards` are those of `own_shards`."""
+    """The plan of clients that arrive, as it was when they began; `shards` of `[S]` each are those of `own_shards`."""
     plan = ctx.plan(np.array([client.owner for client in arrived], np.int64))
     by_client = zip(plan.owner.tolist(), plan.shards, strict=True)
     trained = tuple(shards[str(owner)].numpy() if str(owner) in shards else shard for owner, shard in by_client)

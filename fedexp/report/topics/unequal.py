@@ -51,9 +51,9 @@ def _failed_runs(methods: Sequence[Method]) -> Iterator[str]:
 def _lowered_bounds(methods: Sequence[Method]) -> Iterator[str]:
     """What a rule against attackers really tolerated, where a round had too few updates for what was asked."""
     lowered = [
-        f"{method.label} {_numbers(used)} instead of {_numbers(asked)}"
+        f"{method.label} {_numbers(used)} instead of {_numbers(limits)}"
         for method in methods
-        for used, asked in [_byzantine(method)]
+        for used, limits in [_byzantine(method)]
         if used
     ]
     if lowered:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matrices import close, whole
 
-from fedexp.parts.aggregator.meamed import meamed
+from fedexp.parts.aggregator.meamed import average_around_median
 
 
 def slow(values: list[float], count: int) -> float:
@@ -18,12 +18,12 @@ def slow(values: list[float], count: int) -> float:
 def test_by_hand():
     # medians 3 and -1; the four values around them without 100, and without 9
     rows = torch.tensor([[1.0, -2.0], [2.0, -1.0], [3.0, 0.0], [4.0, -1.0], [100.0, 9.0]])
-    assert meamed(rows, 1).tolist() == [2.5, -1.0]
-    assert meamed(rows, 0).tolist() == [22.0, 1.0]
+    assert average_around_median(rows, 1).tolist() == [2.5, -1.0]
+    assert average_around_median(rows, 0).tolist() == [22.0, 1.0]
 
 
 def test_equal_rows_are_their_mean():
-    assert meamed(torch.tensor([[2.0, -3.0]] * 5), 2).tolist() == [2.0, -3.0]
+    assert average_around_median(torch.tensor([[2.0, -3.0]] * 5), 2).tolist() == [2.0, -3.0]
 
 
 @given(st.data())
@@ -31,11 +31,11 @@ def test_equals_the_loops(data: st.DataObject):
     rows = data.draw(whole())
     f = data.draw(st.integers(0, (len(rows) - 1) // 2))
     expected = [slow(column, len(rows) - f) for column in rows.T.tolist()]
-    assert close(meamed(rows, f), expected, rows)
+    assert close(average_around_median(rows, f), expected, rows)
 
 
 @pytest.mark.parametrize("f", [0, 1, 2])
 def test_what_lies_far_out_counts_for_nothing(f: int):
     near = torch.tensor([[float(value)] for value in range(5 - f)])
     rows = torch.cat([near, torch.full((f, 1), 1e30)])
-    assert meamed(rows, f).item() == pytest.approx(float(near.mean()))
+    assert average_around_median(rows, f).item() == pytest.approx(float(near.mean()))

@@ -1,6 +1,6 @@
 import pytest
 
-from fedexp.config.repeated_keys import describe_repeated_keys
+from fedexp.sweep.repeated_keys import describe_repeated_keys
 
 
 @pytest.mark.parametrize(
