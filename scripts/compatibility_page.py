@@ -14,6 +14,7 @@ from tests.composing import config
 GIVEN = {  # what must be given
     "dataset": {"path": "mine.npz"},
     "federation": {"path": "who.csv"},
+    "availability": {"path": "when.csv"},
     "privacy": {"clip": 1.0, "delta": 1e-5, "noise_multiplier": 1.0},
     "stop": {"epsilon": 1.0},
 }

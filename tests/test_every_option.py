@@ -41,6 +41,7 @@ NEEDS = {
     "clustering=output_similarity": PUBLIC,
     **{f"server_schedule={name}": RATED for name in ("exponential", "step", "cosine", "linear")},
     "stop=simulated_time": (SIMULATED,),
+    **{f"availability={name}": (SIMULATED,) for name in ("markov", "day", "lognormal", "sin_lognormal")},
     "pacing=periodic": ("scenario.participants=3",),
     "pacing=over_selection": (SIMULATED, "scenario.participants=3", "pacing.uploads=2"),
     "selector=fedcs": (SIMULATED,),
@@ -84,6 +85,7 @@ REAL = {
     "dataset=table",
     "dataset=torchvision",
     "federation=file",
+    "availability=trace",
 }
 SUMMARY = {
     "loss_auc",

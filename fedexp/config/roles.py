@@ -96,6 +96,7 @@ ROLES = (
     _builtin_role("codec", "Codec", "none", step="encode", when="leaving"),
     _builtin_role("selector", "Selector", on_host=True),
     _builtin_role("fleet", "Fleet", "none", on_host=True),
+    _builtin_role("availability", "Availability", "always", on_host=True),
     _builtin_role("attack", "Attack", "none", step="tamper", when="arriving"),
     _builtin_role("pacing", "Pacing", "synchronous", step="discount", when="arriving", on_host=True),
     _builtin_role("clustering", "Clustering", "none"),

@@ -1,11 +1,13 @@
 """Named random streams: every draw of a run comes from (seed, name, ...), never from a global generator."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio, odd
 
 
 class _Key(ISeedSequence):
@@ -45,6 +47,27 @@ def streams(seed: int, *name: str | int, owner: np.ndarray) -> Iterator[np.rando
         state["state"]["key"] = key
         bits.state = state  # which has no draws yet
         yield generator
+
+
+def indexed_draws(seed: int, *name: str | int, index: Sequence[np.ndarray | int]) -> np.ndarray:
+    """A uniform draw `[n]` for each row of some whole numbers `index`, each `[n]`; the draws of equal rows are equal.
+
+    They do not depend on which rows are asked for, so a process in time can be looked at anywhere. The digest of the
+    seed and the name goes through the finaliser of SplitMix64 (Steele, Lea & Flood 2014) with one number after another.
+    """
+    key = hashlib.blake2b(repr((seed, *name)).encode(), digest_size=16).digest()
+    state, increment = np.frombuffer(key, "<u8").astype(np.uint64)
+    with np.errstate(over="ignore"):
+        for numbers in index:
+            state = _finalise(state ^ (np.asarray(numbers).astype(np.uint64) * _GOLDEN + increment))
+    return (state >> np.uint64(11)) * 2.0**-53
+
+
+def _finalise(state: np.ndarray) -> np.ndarray:
+    """The finaliser of SplitMix64 on words of 64 bits."""
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))
 
 
 def client_draws(seed: int, *name: str | int, owner: np.ndarray, clients: int) -> np.ndarray:

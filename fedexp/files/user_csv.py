@@ -1,9 +1,11 @@
-"""Checks on CSV files written by users: the header, the line on which each row begins, the separator."""
+"""CSV files written by users: the header, the line on which each row begins, the separator, tables of numbers."""
 
 import csv
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from fedexp.core.errors import ConfigError
 
@@ -46,3 +48,30 @@ def demand_unique_names(path: Path | str, names: Sequence[str]) -> None:
 def separator_name(header: str) -> str | None:
     """The name of the separator in a header without commas; None if it has commas or only one cell."""
     return None if "," in header else next((word for sign, word in OTHER_SEPARATORS.items() if sign in header), None)
+
+
+def read_numbers(path: Path, key: str, columns: Sequence[str], optional: Sequence[str] = ()) -> Any:
+    """The columns of a CSV file, optional ones where it has them, as floats; NaN where a cell is no number.
+
+    Blank lines are left out. The index of a row is its line in the file less 2. `key` is the config key that named the
+    file.
+
+    Raises:
+        ConfigError: it cannot be read, or lacks a column.
+    """
+    import pandas as pd
+
+    try:
+        demand_unique_names(path, read_header(path))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # lines with more cells than the header
+            table = pd.read_csv(path, skip_blank_lines=False, index_col=False, dtype=str)
+    except ConfigError:
+        raise
+    except (OSError, ValueError, csv.Error, pd.errors.ParserWarning) as error:
+        raise ConfigError(f"{key}={path} must be a CSV file, but it cannot be read: {error}") from error
+    table = table.dropna(how="all")
+    if set(columns) - set(table.columns):
+        raise ConfigError(f"{key}={path} must have the columns {','.join(columns)}, got {','.join(table.columns)}")
+    columns = (*columns, *(name for name in optional if name in table.columns))
+    return table.loc[:, list(columns)].apply(pd.to_numeric, errors="coerce").astype(float)

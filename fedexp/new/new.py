@@ -45,6 +45,7 @@ NO_PARTS = {
 }
 REQUIRED_OVERRIDES = {  # what a part of the group needs to have anything to do
     "attack": ("scenario.malicious=3",),
+    "availability": ("fleet=simulated",),
     "features": ("scenario.public_fraction=0.2",),
     "pretraining": ("scenario.public_fraction=0.2",),
 }

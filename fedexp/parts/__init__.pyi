@@ -55,6 +55,7 @@ from fedexp.maths.optimizer_steps import heavy_ball as heavy_ball
 from fedexp.maths.optimizer_steps import mask_rows as mask_rows
 from fedexp.maths.optimizer_steps import path_lengths as path_lengths
 from fedexp.maths.optimizer_steps import select_rows as select_rows
+from fedexp.maths.poisson_marks import PoissonMarks as PoissonMarks
 from fedexp.maths.proximal import Penalty as Penalty
 from fedexp.maths.proximal import proximal_fraction as proximal_fraction
 from fedexp.maths.proximal import proximal_residual as proximal_residual
@@ -73,6 +74,8 @@ from fedexp.parts.attack.forging import AttackerKnowledge as AttackerKnowledge
 from fedexp.parts.attack.forging import ModelPoisoning as ModelPoisoning
 from fedexp.parts.audit.contract import Audit as Audit
 from fedexp.parts.augment.contract import Augment as Augment
+from fedexp.parts.availability.contract import Availability as Availability
+from fedexp.parts.availability.contract import Timeline as Timeline
 from fedexp.parts.byzantine import Tolerant as Tolerant
 from fedexp.parts.clustering.agreement import adjusted_rand as adjusted_rand
 from fedexp.parts.clustering.contract import Clustering as Clustering

@@ -56,12 +56,26 @@ class FleetView(Protocol):
 
     @property
     def busy(self) -> np.ndarray:
-        """The clients `[b]` that still train on what they were sent before, ascending; they cannot be asked."""
+        """The clients `[b]` that cannot be asked, ascending: they train on what they were sent before, or are away."""
         ...
 
     @property
     def capacity(self) -> int | None:
         """How many clients may begin in this round; None where all begin together, as many as are chosen."""
+        ...
+
+    @property
+    def now_s(self) -> float:
+        """When the step begins, in simulated seconds: if nobody was there, when somebody came."""
+        ...
+
+    @property
+    def waited_s(self) -> float:
+        """How long the server waited for that, 0 if somebody was there."""
+        ...
+
+    def stays_s(self, owner: np.ndarray) -> np.ndarray:
+        """Seconds from the beginning of the step until each of the clients `owner [n]` goes, and its work is lost."""
         ...
 
     @property

@@ -151,7 +151,7 @@ def _dry_rounds(exp: Experiment, world: World) -> Iterator[DryRound]:
         zeros = np.zeros(len(jobs.owner))
         messages = Uploads(jobs.owner, jobs.model, jobs.sizes, zeros, torch.zeros((len(zeros), 1)), zeros, zeros)
         uploads, seconds, mem["fleet"] = deliver(exp, messages, jobs, mem.get("fleet", {}), ctx)
-        state = State(number, models, mem, state.sim_s + seconds)
+        state = State(number, models, mem, ctx.fleet.now_s + seconds)
         traffic = megabytes(exp, ctx, jobs, uploads.owner)
         examples = round_work(ctx, jobs.sizes, lockstep)
         versions = len(exp.pacing.versions(mem["pacing"]))

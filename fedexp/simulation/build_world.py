@@ -73,7 +73,8 @@ def build_world(exp: Experiment, choice: EngineChoice | None, pool: WorkerPool) 
     )
     poisoned_split = split_and_poison(exp, data)
     partition = poisoned_split.partition
-    rate = 1.0 if exp.pacing.prefers_fast else exp.selector.rate(partition.clients)  # who arrives is no random sample
+    is_sample = not (exp.pacing.prefers_fast or exp.availability.changes)  # else who arrives is no random sample
+    rate = exp.selector.rate(partition.clients) if is_sample else 1.0
     exp = replace(exp, privacy=exp.privacy.calibrate_noise(partition.sizes, exp.local, rate))
     ready = prepare(exp, poisoned_split, network, input_facts, pool)
     if smallest_batch(exp.local, partition.sizes, exp.privacy.sampling) == 1:

@@ -16,6 +16,7 @@ from fedexp.simulation.context_views import (
     received_losses,
 )
 from fedexp.simulation.fleet_queries import FleetQueries
+from fedexp.simulation.presence import StepStart, begin_step
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 
@@ -30,9 +31,14 @@ def make_context(world: World, number: int, models: tuple[Weights, ...] | None =
 
 
 def begin_round(exp: Experiment, world: World, state: State) -> "RoundContext":
-    """The context of the round that follows on a state, of which some clients may still be busy."""
-    availability = exp.pacing.availability(state.memory.get("pacing", {}), world.partition.clients)
-    return replace(make_context(world, state.round + 1, state.models), _availability=availability)
+    """The context of the round that follows on a state, of which some clients may still be busy.
+
+    Raises:
+        RunError: no client will ever be there again.
+    """
+    in_flight, capacity = exp.pacing.availability(state.memory.get("pacing", {}), world.partition.clients)
+    step_start = begin_step(world.presence, state.sim_s, in_flight, capacity)
+    return replace(make_context(world, state.round + 1, state.models), _step_start=step_start)
 
 
 def extra_messages(ctx: "RoundContext") -> ExtraMessages:
@@ -51,7 +57,7 @@ class RoundContext:
     validation: ValidationQueries
     public: PublicQueries
     audit: AuditQueries
-    _availability: tuple[np.ndarray, int | None] = (np.zeros(0, np.int64), None)  # who is busy, how many may begin
+    _step_start: StepStart = field(default_factory=StepStart)
     _extra_messages: ExtraMessages = field(default_factory=ExtraMessages)
 
     @property
@@ -91,4 +97,4 @@ class RoundContext:
 
     @property
     def fleet(self) -> FleetQueries:
-        return FleetQueries(self._world, self, self._extra_messages, *self._availability)
+        return FleetQueries(self._world, self, self._extra_messages, self._step_start)

@@ -9,6 +9,7 @@ from fedexp.core.random_streams import client_draws
 from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
 from fedexp.simulation.context_views import ExtraMessages
+from fedexp.simulation.presence import StepStart
 from fedexp.simulation.world import World
 
 
@@ -19,16 +20,29 @@ class FleetQueries:
     _world: World
     _ctx: Context
     _extra_messages: ExtraMessages
-    _busy: np.ndarray
-    _capacity: int | None
+    _step_start: StepStart
 
     @property
     def busy(self) -> np.ndarray:
-        return self._busy
+        return self._step_start.busy
 
     @property
     def capacity(self) -> int | None:
-        return self._capacity
+        return self._step_start.capacity
+
+    @property
+    def now_s(self) -> float:
+        return self._step_start.now_s
+
+    @property
+    def waited_s(self) -> float:
+        return self._step_start.waited_s
+
+    def stays_s(self, owner: np.ndarray) -> np.ndarray:
+        presence = self._world.presence
+        if presence is None or not self._world.exp.availability.interrupts:
+            return np.full(len(owner), np.inf)
+        return presence.stays_s(owner, self.now_s)
 
     @property
     def simulates(self) -> bool:

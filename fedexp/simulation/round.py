@@ -48,7 +48,7 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
         checks.expect_finite(models, ctx.round)
         clock.lap("aggregate_s")  # before the host waits for the checks, so that it need not wait for this time, too
     updates = state.updates + count_clients(jobs.owner)
-    after = State(ctx.round, models, mem, state.sim_s + collected.seconds, state.host_s, updates)
+    after = State(ctx.round, models, mem, ctx.fleet.now_s + collected.seconds, state.host_s, updates)
     return after, metrics_row(exp, ctx, after, jobs, sent, arrived) | clock.laps, sent
 
 

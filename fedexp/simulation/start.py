@@ -10,6 +10,7 @@ from fedexp.parts.pacing.contract import Arrivals
 from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.context import RoundContext, extra_messages
 from fedexp.simulation.personal_columns import restore_personal
+from fedexp.simulation.presence import presence_memory
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 
@@ -19,6 +20,7 @@ def start(
 ) -> tuple[Jobs, tuple[Weights, ...], dict[str, Memory]]:
     """Sends out the jobs of a new round; returns them, the models of the round and the memories."""
     mem = {role: without_columns(memory) for role, memory in state.memory.items()}
+    mem |= presence_memory(world.presence, ctx.fleet.waited_s)
     plan, mem["selector"] = check_call(exp, "selector", exp.selector.choose, mem.get("selector", {}), ctx)
     models, plan, model, mem["clustering"] = check_call(
         exp, "clustering", exp.clustering.assign, state.models, plan, mem.get("clustering", {}), ctx

@@ -17,6 +17,7 @@ from fedexp.scoring.metrics import MetricSet
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import DeferredScore, Scorer, Scores
 from fedexp.scoring.side_stream import PendingScore, SideStreamScorer
+from fedexp.simulation.presence import Presence
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.setup.pretraining import Figures
 from fedexp.training.client.examples import Examples
@@ -97,6 +98,14 @@ class World(PreparedRun):
     def with_pool(self, pool: WorkerPool) -> "World":
         """The same world with another worker pool."""
         return replace(self, pool=self.pool.rebind(pool))
+
+    @cached_property
+    def presence(self) -> Presence | None:
+        """Who is there; None where all always are."""
+        if not self.exp.availability.changes:
+            return None
+        clients = self.partition.clients
+        return Presence(self.exp.availability.timeline(clients, self.exp.seed), clients)
 
     @cached_property
     def side_stream_scorer(self) -> SideStreamScorer:

@@ -26,6 +26,7 @@ ENDLESS = {  # keys for which infinity means something
 }
 GIVEN = {  # what must be told
     "privacy": {"clip": 1.0, "noise_multiplier": 1.0, "delta": 1e-3},
+    "availability": {"path": "when.csv"},
     "dataset": {"path": "mine", "file": "mine.csv", "target": "sick"},
 }
 PARTS = [group for group in GROUPS if group not in ("algorithm", "partition", "setting", "experiment")]

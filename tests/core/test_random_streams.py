@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedexp.core.random_streams import client_draws, stream
+from fedexp.core.random_streams import client_draws, indexed_draws, stream
 
 NAMES = st.lists(st.one_of(st.integers(-5, 10**9), st.text(max_size=5)), max_size=3).map(tuple)
 
@@ -79,3 +79,22 @@ def test_rounds_and_names_have_draws_of_their_own():
     draws = [set(client_draws(*key, owner=owner, clients=100).ravel().tolist()) for key in keys]
     assert all(len(one) == 400 for one in draws)
     assert all(one.isdisjoint(other) for one, other in itertools.combinations(draws, 2))
+
+
+def test_draws_of_numbers_are_the_same_whichever_are_asked_for():
+    owner, number = np.arange(50_000), np.arange(50_000) % 7 - 3
+    drawn = indexed_draws(3, "seen", index=(owner, number))
+    assert drawn[:3].round(6).tolist() == GOLDEN_INDEXED
+    few = np.array([40_000, 2, 17])
+    assert indexed_draws(3, "seen", index=(owner[few], number[few])).tolist() == drawn[few].tolist()
+    assert (
+        indexed_draws(3, "seen", index=(few, 1)).tolist() == indexed_draws(3, "seen", index=(few, few * 0 + 1)).tolist()
+    )
+    assert (drawn != indexed_draws(3, "other", index=(owner, number))).all()
+    assert (drawn != indexed_draws(3, "seen", index=(number, owner))).all()
+    assert drawn.mean() == pytest.approx(0.5, abs=4 * np.sqrt(1 / 12 / 50_000))
+    assert np.histogram(drawn, 10, (0, 1))[0] == pytest.approx(5000, abs=300)
+    assert abs(np.corrcoef(drawn[:-1], drawn[1:])[0, 1]) < 4 / np.sqrt(50_000)
+
+
+GOLDEN_INDEXED = [0.956138, 0.337702, 0.192113]

@@ -47,7 +47,7 @@ def test_the_index_is_shown():
 
 FILES = {"dataset", "tracker"}  # groups whose options read formats and write elsewhere, by rooms of their own
 ROOMS = {  # options that read files, or whose mathematics fill a room
-    *("model/torch", "model/chain", "model/refit", "federation/file", "fleet/trace"),
+    *("model/torch", "model/chain", "model/refit", "federation/file", "fleet/trace", "availability/trace"),
     *("selector/shapley_selector", "aggregator/matching", "aggregator/pfnm", "aggregator/spahm"),
 }
 

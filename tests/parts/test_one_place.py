@@ -55,6 +55,8 @@ ELSEWHERE = {
         if catalog.part(CONF, "model", path.stem).get("_target_") == "fedexp.parts.model.chain.Chain"
         and path.stem != "chain"
     },
+    "availability/lognormal": (usual("availability", "markov"), "it is availability=markov with spread shares"),
+    "availability/sin_lognormal": (usual("availability", "day"), "it is availability=day with spread shares"),
     "local/full_batch_step": (usual("local", "sgd"), "it is local=sgd with one step on all of a client's examples"),
 }
 

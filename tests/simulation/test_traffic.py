@@ -10,7 +10,7 @@ from worlds import world_of
 
 from fedexp.core.client_resources import Resources
 from fedexp.core.values import SERVER, Plan, Weights
-from fedexp.parts.fleet.simulated import evaluation_seconds, simulate_round
+from fedexp.parts.fleet.machines import evaluation_seconds, simulate_round
 from fedexp.simulation import context
 from fedexp.simulation.context_views import ExtraMessages
 from fedexp.simulation.rounds import run_rounds
@@ -173,10 +173,10 @@ class TestClock:
         assert by_last_epoch.update_s.tolist() == plain.update_s.tolist()
 
     def test_who_has_the_model_is_not_sent_it_again(self):
-        present = np.ones(2, dtype=bool)
-        assert simulate_round(self.two, present, None, 1.0).seconds == pytest.approx(4 + 2 + 4)
-        assert simulate_round(self.two, present, None, 1.0, np.array([1.0, 0.0])).seconds == pytest.approx(2 + 2 + 4)
-        assert simulate_round(self.two, present, None, 1.0, np.zeros(2)).seconds == pytest.approx(2 + 4)
+        stays_s = np.full(2, np.inf)
+        assert simulate_round(self.two, stays_s, None, 1.0).seconds == pytest.approx(4 + 2 + 4)
+        assert simulate_round(self.two, stays_s, None, 1.0, np.array([1.0, 0.0])).seconds == pytest.approx(2 + 2 + 4)
+        assert simulate_round(self.two, stays_s, None, 1.0, np.zeros(2)).seconds == pytest.approx(2 + 4)
 
     def test_the_clock_of_a_run_holds_the_seconds_of_selection(self, tiny: Tiny):
         world = world_of(tiny("fleet=simulated", "selector=power_of_choice", "scenario.participants=3"))

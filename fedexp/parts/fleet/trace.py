@@ -1,35 +1,38 @@
-"""Traces of a fleet: a CSV with the header `client,round,bandwidth_mbit,compute_samples_per_s`.
+"""Traces of a fleet: a CSV with the header `client,round,bandwidth_mbit,compute_samples_per_s[,upload_mbit]`.
 
 A line is valid from its round on until the client's next line; the first line is valid before it, too. Rounds count
 from 1, clients from 0. Legend: L lines, n clients.
 """
 
-import csv
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from fedexp.core.errors import ConfigError
-from fedexp.files.user_csv import demand_unique_names, read_header
+from fedexp.files.user_csv import read_numbers
 
 LIMIT = 2**31  # of clients and rounds: what both make up together fits into int64
 COLUMNS = ("client", "round", "bandwidth_mbit", "compute_samples_per_s")
+UPLINK = "upload_mbit"
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Lines sorted by client and round: `client`, `round`, `bandwidth` (Mbit/s) and `speed` (examples/s), each [L]."""
+    """Lines sorted by client and round: `client`, `round`, `bandwidth` (Mbit/s) and `speed` (examples/s), each [L].
+
+    `uplink [L]` is the bandwidth of what clients send, None if it is the same.
+    """
 
     path: Path
     client: np.ndarray
     round: np.ndarray
     bandwidth: np.ndarray
     speed: np.ndarray
+    uplink: np.ndarray | None = None
 
-    def at(self, owner: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Bandwidth and speed in a round, each `[n]`, of the clients `owner [n]`."""
+    def at(self, owner: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Bandwidth, speed and bandwidth of uploads in a round, each `[n]`, of the clients `owner [n]`."""
         first = np.searchsorted(self.client, owner)
         span = int(max(self.round.max(), number)) + 2
         last = np.searchsorted(self.client * span + self.round, owner * span + number, side="right") - 1
@@ -37,7 +40,7 @@ class Trace:
         unknown = owner[self.client[np.minimum(line, len(self.client) - 1)] != owner]
         if len(unknown):
             self._refuse_unknown(unknown)
-        return self.bandwidth[line], self.speed[line]
+        return self.bandwidth[line], self.speed[line], None if self.uplink is None else self.uplink[line]
 
     def require(self, clients: int) -> None:
         """Raises ConfigError unless every client has a line."""
@@ -58,37 +61,20 @@ def read_trace(path: Path) -> Trace:
     Raises:
         ConfigError: the file is missing, has other columns, or holds a value that cannot be.
     """
-    import pandas as pd
-
-    try:
-        demand_unique_names(path, read_header(path))
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # lines with more cells than the header
-            table = pd.read_csv(path, skip_blank_lines=False, index_col=False, dtype=str)
-    except ConfigError:
-        raise
-    except (OSError, ValueError, csv.Error, pd.errors.ParserWarning) as error:
-        raise ConfigError(f"fleet.trace={path} must be a CSV file, but it cannot be read: {error}") from error
-    table = table.dropna(how="all")  # the line numbers stay
-    if set(COLUMNS) - set(table.columns):
-        raise ConfigError(
-            f"fleet.trace={path} must have the columns {','.join(COLUMNS)}, got {','.join(table.columns)}"
-        )
-    table = table.loc[:, list(COLUMNS)].apply(pd.to_numeric, errors="coerce").astype(float)
+    table = read_numbers(path, "fleet.trace", COLUMNS, (UPLINK,))
     valid_keys = (table["client"] >= 0) & (table["round"] >= 1) & (table[["client", "round"]] % 1 == 0).all(axis=1)
     valid_keys &= (table[["client", "round"]] < LIMIT).all(axis=1)
-    rates = table[["bandwidth_mbit", "compute_samples_per_s"]]
+    rates = table.drop(columns=["client", "round"])
     bad = table.index[~(valid_keys & (rates > 0).all(axis=1) & np.isfinite(rates).all(axis=1))]
     if len(bad) or not len(table):
         line = int(bad[0]) + 2 if len(bad) else 2
         raise ConfigError(
-            f"fleet.trace={path} line {line} must hold a client >= 0 and a round >= 1, both below 2^31, and two "
+            f"fleet.trace={path} line {line} must hold a client >= 0 and a round >= 1, both below 2^31, and "
             "positive rates; correct it"
         )
     if (twice := table.duplicated(["client", "round"])).any():
         line = int(table.index[twice][0]) + 2
         raise ConfigError(f"fleet.trace={path} line {line} must be the only one of its client and round; correct it")
     table = table.sort_values(["client", "round"], kind="stable")
-    columns = (table[name].to_numpy() for name in COLUMNS)
-    client, number, bandwidth, speed = columns
-    return Trace(path, client.astype(np.int64), number.astype(np.int64), bandwidth.astype(float), speed.astype(float))
+    client, number, bandwidth, speed, *uplink = (table[name].to_numpy() for name in table.columns)
+    return Trace(path, client.astype(np.int64), number.astype(np.int64), bandwidth, speed, *uplink)

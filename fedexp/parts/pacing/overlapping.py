@@ -17,6 +17,7 @@ once. Legend: C uploads of a step, D entries of a model.
 
 from abc import abstractmethod
 from dataclasses import replace
+from itertools import starmap
 from typing import Annotated, Literal
 
 import numpy as np
@@ -110,9 +111,11 @@ class OverlappingPacing(Pacing):
         owner = plan.owner[order]
         importance = np.ones(len(owner)) if plan.importance is None else plan.importance[order]
         journeys = ctx.fleet.journeys(owner)
-        columns = (owner, journeys.download_s, journeys.training_s, journeys.upload_s, journeys.lost, importance)
+        now_s, link_s = memory.get("now_s", 0.0) + ctx.fleet.waited_s, memory.get("link_s", 0.0)
+        breaks_s = np.full(len(owner), np.inf) if journeys.breaks_s is None else journeys.breaks_s
+        times = (journeys.download_s, journeys.training_s, journeys.upload_s)
+        columns = (owner, *times, journeys.lost, importance, breaks_s, now_s + ctx.fleet.stays_s(owner))
         candidates = map(Candidate._make, zip(*(column.tolist() for column in columns), strict=True))
-        now_s, link_s = memory.get("now_s", 0.0), memory.get("link_s", 0.0)
         rule = replace(self.rule(ctx), choice_s=ctx.fleet.judging_s)
         step = run_step(rule, ctx.round, now_s, link_s, read_flights(memory), candidates)
         step.arrived.sort(key=lambda client: (client.begun, client.owner))  # those of one model beside each other
@@ -213,4 +216,5 @@ def read_flights(memory: Memory) -> list[Flight]:
     """The clients on their way that a memory holds."""
     if not memory:
         return []
-    return list(map(Flight._make, zip(*(memory["flight"][name].tolist() for name in Flight._fields), strict=True)))
+    columns = [memory["flight"][name].tolist() for name in Flight._fields if name in memory["flight"]]
+    return list(starmap(Flight, zip(*columns, strict=True)))

@@ -3,7 +3,7 @@
 Times are simulated seconds since the beginning of the run. A place that becomes free is taken at once by the next
 candidate, which begins with the present model; one that becomes free in the very instant of the step is taken in the
 next step, with the model that this one makes. What happens at the same time happens in the order of the clients'
-numbers. A client is asked at most once in a step.
+numbers. A client is asked at most once in a step, and only while it is there.
 """
 
 import heapq
@@ -17,7 +17,10 @@ UPLOADING, ARRIVING = 0, 1  # what happens first at the same time
 
 
 class Candidate(NamedTuple):
-    """A client that may begin, how long it would take, and what its upload weighs; what is `lost` never arrives."""
+    """A client that may begin, how long it would take, and what its upload weighs; what is `lost` never arrives.
+
+    It breaks off `breaks_s` after it has begun, and goes at the time `leaves_s`, if it has not delivered by then.
+    """
 
     owner: int
     download_s: float
@@ -25,12 +28,15 @@ class Candidate(NamedTuple):
     upload_s: float
     lost: bool
     importance: float = 1.0
+    breaks_s: float = math.inf
+    leaves_s: float = math.inf
 
 
 class Flight(NamedTuple):
     """A client on its way: it began in the step `begun` at `started_s`, and can upload from `ready_s` on.
 
-    `arrives_s` is when its upload arrives, or is known not to; infinity while it waits for the link.
+    `arrives_s` is when its upload arrives, or is known not to; infinity while it waits for the link. At `leaves_s` it
+    goes, whatever it has done.
     """
 
     owner: int
@@ -41,6 +47,11 @@ class Flight(NamedTuple):
     arrives_s: float
     lost: bool
     importance: float = 1.0
+    leaves_s: float = math.inf
+
+    def ending(self, end_s: float) -> "Flight":
+        """The same client, whose upload arrives at this time, if it is still there."""
+        return self._replace(arrives_s=min(end_s, self.leaves_s), lost=self.lost or self.leaves_s < end_s)
 
 
 @dataclass(frozen=True)
@@ -124,21 +135,24 @@ class Timetable:
 
     def begin_candidates(self) -> None:
         """Lets candidates begin as soon as they are chosen, as many as there are free places."""
-        for _ in range(min(self.rule.concurrency - len(self.events), len(self.candidates))):
-            owner, download_s, training_s, upload_s, lost, importance = self.candidates.popleft()
-            now_s = max(self.step.now_s, self.choice_s)
-            ready_s = now_s + download_s + training_s
-            arrives_s = math.inf if self.rule.is_shared and not lost else ready_s + upload_s
-            client = Flight(owner, self.number, now_s, ready_s, upload_s, arrives_s, lost, importance)
-            heapq.heappush(self.events, next_event(client))
+        now_s = max(self.step.now_s, self.choice_s)
+        while self.candidates and len(self.events) < self.rule.concurrency:
+            owner, download_s, training_s, upload_s, lost, importance, breaks_s, leaves_s = self.candidates.popleft()
+            if leaves_s <= now_s:  # it has gone in this step
+                continue
+            ready_s, leaves_s = now_s + download_s + training_s, min(now_s + breaks_s, leaves_s)
+            waits = self.rule.is_shared and not lost and leaves_s >= ready_s
+            client = Flight(owner, self.number, now_s, ready_s, upload_s, math.inf, lost, importance, leaves_s)
+            heapq.heappush(self.events, next_event(client if waits else client.ending(ready_s + upload_s)))
             self.step.began.append(owner)
 
     def advance(self) -> None:
         """Goes on to the next event."""
         self.step.now_s, kind, _, client = heapq.heappop(self.events)
         if kind == UPLOADING:
-            self.step.link_s = max(self.step.now_s, self.step.link_s) + client.upload_s
-            heapq.heappush(self.events, next_event(client._replace(arrives_s=self.step.link_s)))
+            client = client.ending(max(self.step.now_s, self.step.link_s) + client.upload_s)
+            self.step.link_s = max(self.step.link_s, client.arrives_s)
+            heapq.heappush(self.events, next_event(client))
         elif client.lost:
             self.step.lost += 1
         elif self.rule.max_staleness is not None and self.number - client.begun > self.rule.max_staleness:

@@ -9,7 +9,8 @@ Decisions and deviations: alpha2 multiplies (an inverse temperature). The losses
 the formula says; `last_epoch` takes the running loss of the last local epoch, as the thesis' text does. `pick=highest`
 draws nothing and takes the highest p, as the thesis' code does (ties: smallest ids). In the first round the initial
 model is evaluated on all clients; later only participants' losses are updated. A loss that is not finite is ignored:
-the valuation stays; a client that never had a finite loss is left out first.
+the valuation stays; a client that never had a finite loss is left out first. Who is away in the first round is asked
+for its loss in the first one in which it is there.
 """
 
 from typing import Annotated, Literal
@@ -70,9 +71,7 @@ class AFL(Selector):
         return self.valuation_at == "received_model"
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        if "valuation" not in memory:
-            everyone = np.arange(ctx.clients)
-            memory = {**memory, "valuation": torch.from_numpy(self._valuation(ctx.losses(everyone), ctx.sizes))}
+        memory = self._ask_once(memory, ctx)
         alphas = (self.alpha1, self.alpha2, self.alpha3)
         valuation, count = memory["valuation"].numpy(), self.choice_size(self.count, ctx)
         owner = draw_clients(valuation, count, alphas, ctx.rng("selector"), self.pick, ctx.fleet.busy)
@@ -86,6 +85,20 @@ class AFL(Selector):
         valuation = memory["valuation"].clone()
         valuation[clients.owner[finite]] = torch.from_numpy(new_valuation[finite])
         return {**memory, "valuation": valuation}
+
+    def _ask_once(self, memory: Memory, ctx: Context) -> Memory:
+        """The memory after those who were never asked for their loss and can be are; `unknown [m]` are then left."""
+        unknown = memory["unknown"].numpy() if "unknown" in memory else np.arange(0 if memory else ctx.clients)
+        reached = np.setdiff1d(unknown, ctx.fleet.busy, assume_unique=True)
+        valuation = memory["valuation"].numpy().copy() if memory else np.full(ctx.clients, np.nan)
+        if len(reached):
+            valuation[reached] = self._valuation(ctx.losses(reached), ctx.sizes[reached])
+        unknown = np.setdiff1d(unknown, reached, assume_unique=True)
+        later = {"unknown": torch.from_numpy(unknown)} if len(unknown) else {}
+        return {name: value for name, value in memory.items() if name != "unknown"} | {
+            "valuation": torch.from_numpy(valuation),
+            **later,
+        }
 
     def _valuation(self, losses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         root = np.sqrt(np.maximum(sizes, 1))

@@ -1,6 +1,4 @@
-"""All clients take part in every round; where some are busy, all others that there are places for, in random order."""
-
-import numpy as np
+"""All clients that can be asked take part in every round, or as many as there are places for, in random order."""
 
 from fedexp.parts import Context, Memory, Plan, Selector
 from fedexp.parts.selector.random import sample_clients
@@ -13,9 +11,8 @@ class All(Selector):
     foreseeable = True
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        if ctx.fleet.capacity is None:
-            return ctx.plan(np.arange(ctx.clients)), memory
-        return ctx.plan(sample_clients(ctx.clients, ctx.fleet.capacity, ctx.rng("selector"), ctx.fleet.busy)), memory
+        count = self.choice_size(ctx.clients, ctx)
+        return ctx.plan(sample_clients(ctx.clients, count, ctx.rng("selector"), ctx.fleet.busy)), memory
 
     def clients_per_round(self, clients: int) -> int:
         return clients

@@ -25,7 +25,7 @@ class FedCS(Selector):
     foreseeable = True
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        candidates = sample_clients(ctx.clients, self.candidates, ctx.rng("selector"))
+        candidates = sample_clients(ctx.clients, self.candidates, ctx.rng("selector"), ctx.fleet.busy)
         resources = ctx.fleet.resources(candidates)
         round_s, memory = self.deadline(resources, memory)
         chosen = self.select_candidates(candidates, resources, round_s, ctx)

@@ -66,4 +66,4 @@ class HybridFL(FedCS):
         update_s = resources.update_s[chosen] if self.upload_until == "first_chosen" else resources.update_s
         bits = 8.0 * (ctx.traffic.example_bytes + LABEL_BYTES)
         labels = [ctx.clients_data.labels(shard) for shard in shards]
-        return examples_before_deadline(shards, labels, resources.bandwidth[permitted], bits, float(update_s.min()))
+        return examples_before_deadline(shards, labels, resources.uplink[permitted], bits, float(update_s.min()))

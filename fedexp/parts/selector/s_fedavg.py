@@ -29,7 +29,9 @@ class SFedAvg(ShapleySelector):
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         relevance = self._relevance(memory, ctx)
-        owner = weighted_draw(relevance, self.count, ctx.rng("selector"))
+        log_weight = relevance.copy()
+        log_weight[ctx.fleet.busy] = -np.inf
+        owner = weighted_draw(log_weight, self.count, ctx.rng("selector"))
         plan = ctx.plan(owner)
         return Plan(plan.owner, plan.shards, inverse_softmax(relevance[owner])), memory
 

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from fedexp.parts import Context, Memory, Plan, Range
-from fedexp.parts.selector.greedyfed import opening_order
+from fedexp.parts.selector.greedyfed import opening_order, without_busy
 from fedexp.parts.selector.ranking import highest
 from fedexp.parts.selector.shapley_selector import ShapleySelector, means_and_counts
 
@@ -42,6 +42,7 @@ class UCB(ShapleySelector):
         mean, count = means_and_counts(memory, ctx.clients)
         bounds = self._bounds(mean, count, elapsed)
         turn = opening_order(ctx)[start : start + self.count] if start < ctx.clients else np.zeros(0, np.int64)
-        bounds[turn] = -np.inf
-        best = highest(bounds, min(self.count, ctx.clients) - len(turn))
+        turn = without_busy(turn, ctx)
+        bounds[np.concatenate([turn, ctx.fleet.busy])] = -np.inf
+        best = highest(bounds, min(self.count, ctx.clients - len(ctx.fleet.busy)) - len(turn))
         return ctx.plan(np.sort(np.concatenate([turn, best]))), memory

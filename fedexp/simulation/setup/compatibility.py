@@ -18,6 +18,7 @@ def refuse(exp: Experiment) -> None:
     refuse_numbers(exp, clients)
     exp.clustering.refuse(clients)
     exp.fleet.refuse(clients)
+    exp.availability.refuse(clients)
     exp.pacing.refuse(clients)
     exp.engine.refuse()
     exp.tracker.refuse()

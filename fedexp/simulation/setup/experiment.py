@@ -14,6 +14,7 @@ from fedexp.parts.aggregator.contract import Aggregator
 from fedexp.parts.attack.contract import Attack
 from fedexp.parts.audit.contract import Audit
 from fedexp.parts.augment.contract import Augment
+from fedexp.parts.availability.contract import Availability
 from fedexp.parts.clustering.contract import Clustering
 from fedexp.parts.dataset.contract import Dataset
 from fedexp.parts.features.contract import Features
@@ -94,6 +95,7 @@ class Experiment(Part):
     schedule: Schedule = field(default_factory=Schedule)
     selector: Selector
     fleet: Fleet
+    availability: Availability = field(default_factory=Availability)
     pacing: Pacing = field(default_factory=Pacing)
     attack: Attack
     clustering: Clustering = field(default_factory=Clustering)

@@ -56,6 +56,8 @@ ROWS = tuple(Incompatibility(*row) for row in (
     ("stop", "needs_clock", "needs a simulated clock", "fleet", "not simulates", "has none", "fleet=simulated"),
     ("stop", "needs_privacy", "needs a ledger", "privacy", "not guarantees", "keeps none",
      "privacy=dp_sgd or another"),
+    ("availability", "changes", "has clients come and go in simulated time", "", "not has_clock", "has no clock",
+     "fleet=simulated"),
     ("selector", "needs_fleet", "asks for the clients' machines and links", "fleet", "not simulates", "has none",
      "fleet=simulated"),
     ("features", "needs_public", "needs public data of the server", "", "not holds_public", "has none", PUBLIC),

@@ -1,4 +1,4 @@
-"""The clock of one round by hand, frozen draws, deadlines, drop-outs."""
+"""Frozen draws, deadlines, drop-outs, classes of devices."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,9 @@ import torch
 from worlds import world_of
 
 from fedexp.core import part as spec
-from fedexp.core.client_resources import Resources
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Plan, Uploads
-from fedexp.parts.fleet.simulated import simulate_round, truncated_normal
+from fedexp.parts.fleet.simulated import truncated_normal
 from fedexp.simulation import context
 
 LINK = 101_770 * 32 / 1.4e6  # seconds to send the 784-128-10 network at 1.4 Mbit/s: 2.33
@@ -25,10 +24,6 @@ def plan_of(owner: list[int], deadline_s: float | None = None) -> Plan:
     return Plan(np.array(owner), tuple(np.arange(20) for _ in owner), None, deadline_s)
 
 
-def resources(update: list[float], upload: list[float], overhead: float = 0.0) -> Resources:
-    return Resources(1 / np.array(upload), np.ones(len(update)), np.array(update), 1e6, overhead)
-
-
 def test_truncated_normal_has_the_bounds_and_the_moments():
     uniform = np.random.default_rng(0).random(200_000)
     draws = truncated_normal(uniform, np.full(200_000, 10.0), 0.1, 0.2)
@@ -37,42 +32,6 @@ def test_truncated_normal_has_the_bounds_and_the_moments():
     assert draws.mean() == pytest.approx(10, abs=0.01)
     assert draws.std() == pytest.approx(0.8796, abs=0.01)  # a standard normal cut at +-2 has std 0.8796
     assert truncated_normal(uniform[:2], np.array([3.0, 4.0]), 0.0, 0.2).tolist() == [3.0, 4.0]
-
-
-class TestPlay:
-    everyone = np.ones(3, dtype=bool)
-    three = resources([5, 1, 12], [2, 3, 4])  # distribution takes 4 s, the uploads are in at 11, 14 and 20 s
-
-    def test_without_a_deadline_the_last_upload_ends_the_round(self):
-        outcome = simulate_round(self.three, self.everyone, None, 180.0)
-        assert outcome.arrived.all()
-        assert outcome.seconds == pytest.approx(20)
-
-    def test_overhead_comes_first(self):
-        assert simulate_round(
-            resources([5, 1, 12], [2, 3, 4], 1.5), self.everyone, None, 180.0
-        ).seconds == pytest.approx(21.5)
-
-    def test_what_would_end_after_the_deadline_is_lost_and_the_round_ends_there(self):
-        outcome = simulate_round(self.three, self.everyone, 15.0, 180.0)
-        assert outcome.arrived.tolist() == [True, True, False]
-        assert outcome.late.tolist() == [False, False, True]
-        assert outcome.seconds == 15.0
-
-    def test_the_round_ends_early_when_all_are_in(self):
-        assert simulate_round(self.three, self.everyone, 100.0, 180.0).seconds == pytest.approx(20)
-
-    def test_who_dropped_out_leaves_its_turn_to_the_next(self):
-        outcome = simulate_round(self.three, np.array([False, True, True]), None, 180.0)
-        assert outcome.arrived.tolist() == [False, True, True]
-        assert not outcome.late.any()
-        assert outcome.seconds == pytest.approx(4 + 16)  # the second is in at 4, the third trains until 12
-
-    def test_when_all_drop_out_the_server_waits(self):
-        assert simulate_round(self.three, np.zeros(3, bool), 50.0, 180.0).seconds == 50
-        assert simulate_round(self.three, np.zeros(3, bool), None, 180.0).seconds == pytest.approx(
-            4 + 180
-        )  # after distribution
 
 
 class TestSimulated:
@@ -142,6 +101,60 @@ class TestSimulated:
     def test_speeds_the_wrong_way_round_are_refused(self, tiny):
         with pytest.raises(ConfigError, match=r"fleet\.speed_high must be at least speed_low=10, got 5"):
             spec.build(tiny("fleet=simulated", "fleet.speed_high=5"))
+
+
+CLASSES = "fleet.classes=[[0.5,10,1,0.25],[0.3,40,8,2],[0.2,200,50,10]]"
+
+
+class TestDevices:
+    def test_classes_have_their_shares_speeds_and_links(self, tiny):
+        words = ("scenario.clients=600", "dataset.train_size=600", "fleet=simulated", "fleet.jitter_std=0", CLASSES)
+        world = world_of(tiny(*words))
+        seen = world.exp.fleet.resources(np.arange(600), context.make_context(world, 2))
+        speed, share = np.unique(seen.speed, return_counts=True)
+        assert speed.tolist() == [10, 40, 200]
+        assert share / 600 == pytest.approx([0.5, 0.3, 0.2], abs=0.06)
+        rows = set(zip(seen.speed.tolist(), seen.bandwidth.tolist(), seen.uplink.tolist(), strict=True))
+        assert rows == {(10, 1, 0.25), (40, 8, 2), (200, 50, 10)}
+        assert seen.upload_s == pytest.approx(seen.bits / (seen.uplink * 1e6))
+        some = seen.where(seen.speed == 40)
+        assert set(some.uplink.tolist()) == {2}
+
+    def test_speeds_are_log_normal_around_that_of_the_class(self, tiny):
+        words = ("scenario.clients=600", "dataset.train_size=600", "fleet=simulated", "fleet.speed_spread=0.5")
+        world = world_of(tiny(*words, "fleet.jitter_std=0", "fleet.classes=[[1,30]]"))
+        log_speed = np.log(world.exp.fleet.resources(np.arange(600), context.make_context(world, 1)).speed / 30)
+        assert log_speed.mean() == pytest.approx(0, abs=0.07)
+        assert log_speed.std() == pytest.approx(0.5, abs=0.05)
+        assert (np.abs(log_speed) < 0.5).mean() == pytest.approx(0.683, abs=0.06)
+        later = np.log(world.exp.fleet.resources(np.arange(600), context.make_context(world, 9)).speed / 30)
+        assert later == pytest.approx(log_speed)
+
+    def test_what_clients_send_has_a_bandwidth_of_its_own(self, tiny):
+        words = ("fleet=simulated", "fleet.bandwidth_mbit=4", "fleet.upload_mbit=1", "codec=float16")
+        world = world_of(tiny(*words))
+        seen = world.exp.fleet.resources(np.arange(6), context.make_context(world, 1))
+        assert seen.upload_s == pytest.approx(2 * seen.download_s)  # half as long a message at a quarter of the rate
+        assert (
+            world_of(tiny("fleet=simulated"))
+            .exp.fleet.resources(np.arange(6), context.make_context(world, 1))
+            .upload_bandwidth
+            is None
+        )
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (["fleet.classes=[[0.5,10],[0.4,20]]"], r"fleet\.classes must have shares that add up to 1, got 0\.9"),
+            (["fleet.classes=[[1,10,3]]"], r"fleet\.classes must be a list of \[share, speed\] or"),
+            (["fleet.classes=[]"], r"fleet\.classes must have shares that add up to 1, got 0"),
+            (["fleet.classes=[[1,-10]]"], r"fleet\.classes must be"),
+            (["fleet.trace=x.csv", "fleet.upload_mbit=2"], r"fleet\.upload_mbit does nothing with trace=x\.csv"),
+        ],
+    )
+    def test_what_cannot_be_is_refused(self, tiny, words: list[str], message: str):
+        with pytest.raises(ConfigError, match=message):
+            spec.build(tiny("fleet=simulated", *words))
 
 
 GOLDEN_SPEED = [26.102477, 41.493987, 40.048]

@@ -25,9 +25,17 @@ def written(folder: Path, body: str, head: str = HEAD) -> Path:
 def test_a_line_holds_until_the_next_one_of_its_client(tmp_path: Path):
     trace = read_trace(written(tmp_path, "1,1,2.0,20\n0,3,1.0,10\n0,6,1.5,15\n"))
     for number, expected in ((1, 1.0), (3, 1.0), (5, 1.0), (6, 1.5), (900, 1.5)):
-        bandwidth, speed = trace.at(np.array([1, 0]), number)
+        bandwidth, speed, uplink = trace.at(np.array([1, 0]), number)
         assert bandwidth.tolist() == [2.0, expected]
         assert speed.tolist() == [20.0, expected * 10]
+        assert uplink is None
+
+
+def test_a_column_of_its_own_for_what_clients_send(tmp_path: Path):
+    trace = read_trace(written(tmp_path, "1,1,2.0,20,0.5\n0,3,1.0,10,0.25\n", HEAD.replace("\n", ",upload_mbit\n")))
+    assert np.array(trace.at(np.array([0, 1]), 3)).tolist() == [[1.0, 2.0], [10.0, 20.0], [0.25, 0.5]]
+    with pytest.raises(ConfigError, match="line 2 must hold"):
+        read_trace(written(tmp_path, "0,1,1,1,0\n", HEAD.replace("\n", ",upload_mbit\n")))
 
 
 def test_who_has_no_line_is_named(tmp_path: Path):

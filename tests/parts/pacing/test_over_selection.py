@@ -148,3 +148,23 @@ def test_nobody_is_first_where_all_are_equally_fast(tiny: Tiny):
 
     with pytest.raises(ConfigError, match="pacing=over_selection counts the uploads that come first, but fleet=none"):
         refuse(spec.build(tiny(OVER)))
+
+
+def test_somebody_who_would_go_before_delivering_is_not_among_the_first(tiny: Tiny, tmp_path: Path):
+    """Clients 2 and 4 arrive after 8 s; 2 goes after 7."""
+    windows = tmp_path / "windows.csv"
+    windows.write_text("client,from_s,to_s\n" + "\n".join(f"{client},0,{[99, 7][client == 2]}" for client in range(6)))
+    words = ("scenario.participants=6", "pacing.uploads=2", "availability=trace", f"availability.path={windows}")
+    rows = [(row, sent.owner.tolist()) for _, row, sent in islice(rounds_with_rows(traced(tiny, tmp_path, *words)), 1)]
+    assert [(row["sim_s"], sorted(owner)) for row, owner in rows] == [(pytest.approx(15), [1, 4])]
+    stays = islice(rounds_with_rows(traced(tiny, tmp_path, *words, "availability.interrupts=false")), 1)
+    assert [(row["sim_s"], sorted(sent.owner.tolist())) for _, row, sent in stays] == [(pytest.approx(8), [2, 4])]
+
+
+def test_somebody_who_breaks_off_is_replaced(tiny: Tiny):
+    words = (*WORDS, "scenario.clients=12", "fleet.dropout=0.4", "fleet.dropout_in=both")
+    rows, plain = (
+        [row for _, row, _ in islice(rounds_with_rows(world_of(tiny(*words, *more))), 15)]
+        for more in ((OVER, "pacing.uploads=3", "scenario.participants=8"), ("scenario.participants=3",))
+    )
+    assert sum(row["fleet.dropped_out"] for row in rows) < sum(row["fleet.dropped_out"] for row in plain) / 3

@@ -82,6 +82,18 @@ def test_who_is_chosen_later_begins_later():
     assert told(two)[0] == [(4, 1, 5.5), (2, 2, 6.0)]
 
 
+def test_who_goes_while_others_judge_does_not_begin():
+    candidates = [
+        Candidate(0, 0.0, 1.0, 0.0, False, leaves_s=10.5),  # gone when the choice is made
+        Candidate(1, 0.0, 4.0, 0.0, False, 2.0, breaks_s=3.0),  # from its beginning on: at 13.5
+        Candidate(2, 0.0, 4.0, 0.0, False, 3.0, leaves_s=14.5),  # as it has delivered
+        Candidate(3, 0.0, 1.0, 0.0, False, 4.0),
+    ]
+    step = run_step(StepRule(2, 2, choice_s=0.5), 1, 10.0, 0.0, [], candidates)
+    assert told(step) == ([(2, 1, 14.5), (3, 1, 14.5)], [], [1, 2, 3], 14.5)
+    assert ([client.importance for client in step.arrived], step.lost) == ([3.0, 4.0], 1)
+
+
 def test_what_is_lost_takes_its_time_and_frees_its_place():
     candidates = [
         Candidate(0, 0.0, 1.0, 1.0, True),
@@ -91,6 +103,43 @@ def test_what_is_lost_takes_its_time_and_frees_its_place():
     step = run_step(StepRule(2, 1), 1, 0.0, 0.0, [], candidates)
     assert told(step) == ([(2, 1, 4.0)], [(1, 6.0)], [0, 1, 2], 4.0)
     assert step.lost == 1
+
+
+def test_who_breaks_off_is_lost_then_and_its_place_is_free():
+    candidates = [
+        Candidate(0, 0.0, 4.0, 2.0, False, breaks_s=3.0),  # in its training
+        Candidate(1, 0.0, 1.0, 4.0, False, breaks_s=2.0),  # in its upload
+        Candidate(2, 0.0, 3.0, 1.0, False),
+        Candidate(3, 0.0, 1.0, 1.0, False, breaks_s=2.0),  # it has delivered by then
+    ]
+    step = run_step(StepRule(2, 2), 1, 0.0, 0.0, [], candidates)
+    assert told(step) == ([(3, 1, 5.0), (2, 1, 6.0)], [], [0, 1, 2, 3], 6.0)
+    assert step.lost == 2
+
+
+def test_who_goes_away_is_lost_and_begins_nothing_after():
+    candidates = [
+        Candidate(0, 0.0, 2.0, 0.0, False),
+        Candidate(1, 0.0, 9.0, 0.0, False, leaves_s=13.0),
+        Candidate(2, 0.0, 1.0, 0.0, False, leaves_s=12.0),  # gone when the first place becomes free
+        Candidate(3, 0.0, 1.0, 0.0, False, leaves_s=13.5),  # it delivers before it goes
+        Candidate(4, 0.0, 5.0, 0.0, False, leaves_s=20.0),
+    ]
+    step = run_step(StepRule(2, 3), 1, 10.0, 0.0, [], candidates)
+    assert told(step) == ([(0, 1, 12.0), (3, 1, 13.0), (4, 1, 18.0)], [], [0, 1, 3, 4], 18.0)
+    assert step.lost == 1
+
+
+def test_a_link_is_free_again_when_who_sends_goes():
+    candidates = [
+        Candidate(0, 0.0, 1.0, 4.0, False, leaves_s=3.0),  # sends from 1 to 3
+        Candidate(1, 0.0, 2.0, 4.0, False),  # sends from 3 to 7
+        Candidate(2, 0.0, 3.0, 4.0, False, leaves_s=6.0),  # goes before its turn
+        Candidate(3, 0.0, 4.0, 4.0, False),  # sends from 7 to 11
+    ]
+    step = run_step(StepRule(4, 2, is_shared=True), 1, 0.0, 0.0, [], candidates)
+    assert told(step) == ([(1, 1, 7.0), (3, 1, 11.0)], [], [0, 1, 2, 3], 11.0)
+    assert (step.lost, step.link_s) == (2, 11.0)
 
 
 def test_what_is_too_old_is_thrown_away():
@@ -112,6 +161,7 @@ FLEETS = st.fixed_dictionaries(
         "is_shared": st.booleans(),
         "loss": st.sampled_from([0.0, 0.3]),
         "whole": st.booleans(),
+        "goes": st.booleans(),
     }
 )
 
@@ -128,9 +178,10 @@ def test_laws_of_every_timetable(fleet: dict):
         free = [client for client in draw.permutation(12).tolist() if client not in busy]
         seconds = draw.integers(0, 4, (len(free), 3)).astype(float) if fleet["whole"] else draw.random((len(free), 3))
         lost = (draw.random(len(free)) < fleet["loss"]).tolist()
+        until_s = (now_s + draw.exponential(3.0, (2, len(free))) * (1 if fleet["goes"] else np.inf)).tolist()
         candidates = [
-            Candidate(k, row[0], row[1], row[2], gone)
-            for k, row, gone in zip(free, seconds.tolist(), lost, strict=True)
+            Candidate(k, row[0], row[1], row[2], gone, breaks_s - now_s, leaves_s)
+            for k, row, gone, breaks_s, leaves_s in zip(free, seconds.tolist(), lost, *until_s, strict=True)
         ]
         step = run_step(rule, number, now_s, link_s, flight, candidates)
         owners = [client.owner for client in step.flight]
@@ -143,7 +194,10 @@ def test_laws_of_every_timetable(fleet: dict):
         ages_at_arrival += sum(number - client.begun for client in step.arrived)
         now_s, link_s, flight = step.now_s, step.link_s, step.flight
         in_flight += len(flight)
-        if not fleet["loss"]:
+        assert all(
+            client.arrives_s <= client.leaves_s for client in (*step.arrived, *flight) if client.arrives_s < math.inf
+        )
+        if not fleet["loss"] and not fleet["goes"]:
             ages = sum(number + 1 - client.begun for client in flight)
             assert ages_at_arrival + ages == in_flight
         assert len(began) == ended + len(flight)  # who began has arrived, is lost, or is on the way

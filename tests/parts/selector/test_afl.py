@@ -111,3 +111,17 @@ def test_a_loss_that_is_not_finite_tells_nothing(equal_sizes: Stage):
         4,
         5,
     ]
+
+
+def test_who_is_away_is_asked_for_its_loss_when_it_is_there(equal_sizes: Stage):
+    """Clients 4 and 5 are away at first, client 5 in the second round, too."""
+    rule = AFL(count=1, alpha1=0.0, alpha3=0.0, pick="highest")
+    loss = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    stages = [replace(equal_sizes, loss=loss, busy=np.array(busy, np.int64)) for busy in ([4, 5], [5], [])]
+    owners, memories = play(rule, stages)
+    assert owners == [[3], [4], [5]]
+    assert np.isnan(memories[0]["valuation"].numpy()).tolist() == [False] * 4 + [True] * 2
+    assert memories[0]["unknown"].tolist() == [4, 5]
+    assert memories[1]["unknown"].tolist() == [5]
+    assert "unknown" not in memories[2]
+    assert not np.isnan(memories[2]["valuation"].numpy()).any()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from composing import options
-from worlds import Tiny, same, world_of
+from worlds import Tiny, rounds_with_rows, same, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
@@ -56,6 +56,13 @@ class TestSelector:
             if not world.exp.selector.needs_fleet:
                 assert own.tolist() == sorted(own)
                 assert len(own) == (clients if option == "all" else min(participants, clients))
+
+    def test_asks_nobody_who_is_away(self, tiny: Tiny, option: str):
+        words = ("availability=markov", "availability.redraw_s=3", "scenario.participants=4", "rounds=8")
+        rows = [row for _, row, _ in rounds_with_rows(self.world(tiny, option, *words))]  # who asks the away is refused
+        present = [row["availability.present"] for row in rows]
+        assert 0 < min(present) < 4
+        assert all(row["participants"] <= row["availability.present"] for row in rows)
 
     def test_survives_what_is_not_finite(self, tiny: Tiny, option: str):
         def spoil(uploads: Uploads) -> Uploads:

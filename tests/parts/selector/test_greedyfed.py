@@ -12,7 +12,9 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.maths.shapley.estimate import Shapley
 from fedexp.parts.selector.greedyfed import GreedyFed, opening_rounds
+from fedexp.parts.selector.s_fedavg import SFedAvg
 from fedexp.parts.selector.shapley_selector import coalition_mix, round_values, running_mean
+from fedexp.parts.selector.ucb import UCB
 
 WORTH = np.array([5.0, 1.0, 4.0, 2.0, 3.0, 0.0])
 
@@ -125,3 +127,24 @@ class TestRoundValues:
 def test_values_of_too_many_are_refused_before_anything_is_loaded(tiny, method: str, most: int):
     with pytest.raises(ConfigError, match=rf"selector\.count must be at most {most} with shapley\.method={method}"):
         spec.build(tiny("selector=greedyfed", f"scenario.participants={most + 1}", f"selector.shapley.method={method}"))
+
+
+def test_who_is_away_is_asked_later_and_first_by_hand(game: Stage):
+    """In the order 0, 1, ... of the published code; client 1 is away in its turn, the best two in the last round."""
+    rule = GreedyFed(count=2, opening="published", shapley=Shapley())
+    away = [replace(game, busy=np.array(busy, np.int64)) for busy in ([1], [], [], [1], [0, 2])]
+    owners, _ = play(rule, away)
+    assert owners[:3] == [[0], [2, 3], [4, 5]]
+    assert 1 not in owners[0]
+    assert owners[4] == [1, 4]  # the one without a mean, then the largest mean of those that are there
+
+
+def test_bounds_and_relevance_leave_out_who_is_away(game: Stage):
+    for kind in (UCB, SFedAvg):
+        stages = [
+            replace(game, busy=np.array(busy, np.int64)) for busy in ([0, 1, 2, 3], [0], [], [5], [0, 1, 3, 4, 5])
+        ]
+        owners, _ = play(kind(count=2, shapley=Shapley()), stages)
+        assert [len(owner) for owner in owners] == [2, 2, 2, 2, 1]
+        assert owners[0] == [4, 5]
+        assert owners[4] == [2]

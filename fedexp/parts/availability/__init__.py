@@ -1,0 +1,1 @@
+"""Availability: when clients are there."""
