@@ -2,7 +2,7 @@
 
 A client is there from `from_s` until just before `to_s`; `inf` is for good. One without a line never is. Clients count
 from 0, lines come in any order, and those of one client must not overlap. With `repeat_s` the file begins anew every so
-many seconds. Legend: L windows, N clients, n of them.
+many seconds. Legend: L windows, b different beginnings, N clients, n of them.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Windows:
 
     @cached_property
     def beginnings(self) -> np.ndarray:
-        """The different times at which windows begin, ascending."""
+        """The different times `[b]` at which windows begin, ascending."""
         return np.unique(self.from_s)
 
     @cached_property
