@@ -45,6 +45,8 @@ from fedexp.data.tokens import Unit as Unit
 from fedexp.data.tokens import encode_tokens as encode_tokens
 from fedexp.data.tokens import tokenize as tokenize
 from fedexp.data.tokens import vocabulary as vocabulary
+from fedexp.maths.covariance import centred_products as centred_products
+from fedexp.maths.covariance import principal_squares as principal_squares
 from fedexp.maths.curve_metrics import HIGHER_IS_BETTER as HIGHER_IS_BETTER
 from fedexp.maths.curve_metrics import SHARES as SHARES
 from fedexp.maths.curve_metrics import higher_is_better as higher_is_better

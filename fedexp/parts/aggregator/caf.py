@@ -10,8 +10,7 @@ from typing import ClassVar, Literal
 
 import torch
 
-from fedexp.maths.covariance import principal_squares
-from fedexp.parts import Columns, squared_distances
+from fedexp.parts import Columns, principal_squares, squared_distances
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.reporting import BoundedRule
 

@@ -12,8 +12,17 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 import torch
 
-from fedexp.maths.covariance import principal_squares
-from fedexp.parts import Columns, Context, Memory, Positive, Range, Uploads, Weights, squared_distances
+from fedexp.parts import (
+    Columns,
+    Context,
+    Memory,
+    Positive,
+    Range,
+    Uploads,
+    Weights,
+    principal_squares,
+    squared_distances,
+)
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.reporting import BoundedRule
 

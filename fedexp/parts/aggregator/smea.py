@@ -5,7 +5,7 @@ The mean of those n - f rows whose covariance has the smallest largest eigenvalu
 
 import torch
 
-from fedexp.maths.covariance import centred_products
+from fedexp.parts import centred_products
 from fedexp.parts.aggregator.subset_mean import SubsetMean
 
 
