@@ -8,7 +8,7 @@ and LaTeX.
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,7 @@ def act(words: list[str]) -> int:
     collected_runs, empty = runs.collect_runs(directories)
     grouped = methods.group_runs(collected_runs)
     folders = [*(run.folder for run in collected_runs), *empty]
-    notes = [*unequal_conditions(grouped), *_unfinished_sweeps(folders)]
+    notes = [*unequal_conditions(grouped), *_unfinished_sweeps(folders, directories)]
     caveats = grid.caveats(collected_runs) if arguments.grid else provenance.caveats(grouped, empty)
     try:
         titled_grids, documents = _write_report(page, grouped, [*notes, *caveats], arguments)
@@ -107,12 +107,13 @@ def _site_grids(grouped: "list[Method]", view: "View") -> "list[tuple[str, Grid]
     return list(section.tables) if section else []
 
 
-def _unfinished_sweeps(folders: Iterable[Path]) -> Iterator[str]:
-    """A sentence for each sweep of these run folders that was interrupted: its last points may have no folder yet."""
+def _unfinished_sweeps(folders: Iterable[Path], directories: Sequence[Path]) -> Iterator[str]:
+    """A sentence for each interrupted sweep in these directories: its last points may have no folder yet."""
     from fedexp.report.topics import sweep_table
 
-    for sweep in dict.fromkeys(parent for folder in folders for parent in folder.parents[:2] if is_sweep(parent)):
-        if not (sweep / sweep_table.NAME).is_file():
+    parents = dict.fromkeys(parent for folder in folders for parent in folder.parents[:2])
+    for sweep in filter(is_sweep, parents):
+        if any(map(sweep.is_relative_to, directories)) and not (sweep / sweep_table.NAME).is_file():
             yield (
                 f"The sweep {display_path(sweep)} did not end, and points that it did not begin are missing here; go "
                 f"on with: fedexp resume {shell_path(sweep)}"

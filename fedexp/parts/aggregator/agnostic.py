@@ -5,8 +5,9 @@ uniform over those with examples. Each round averages the updates by it, then la
 of the received model and is projected back onto the simplex.
 
 Reading: the paper asks all clients, or draws them; here those who took part are averaged by their own lambdas, and only
-their entries move before the projection. F_k is exact with `evaluation.client_losses=exact`, as in
-`algorithm=agnostic`; else it is the running loss of a client's first epoch.
+their entries move before the projection; a round of clients whose lambda is 0 leaves the model as it is, and who
+reports no finite loss does not count. F_k is exact with `evaluation.client_losses=exact`, as in `algorithm=agnostic`;
+else it is the running loss of a client's first epoch.
 """
 
 from typing import Annotated, Literal
@@ -15,7 +16,7 @@ import numpy as np
 import torch
 
 from fedexp.parts import SERVER, Aggregator, Context, Memory, Range, Uploads, Weights, mix_rows
-from fedexp.parts.aggregator.client_losses import received_losses
+from fedexp.parts.aggregator.client_losses import finite_losses
 
 
 def project_to_simplex(values: np.ndarray) -> np.ndarray:
@@ -37,13 +38,14 @@ class Agnostic(Aggregator):
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
         uploads = uploads.where(uploads.owner != SERVER)
-        if not self.row_weights(uploads).any():
+        losses, counts = finite_losses(uploads, self.row_weights(uploads))
+        if not counts.any():
             return weights, memory
         start = (ctx.sizes > 0) / np.count_nonzero(ctx.sizes)
         mixture = memory["mixture"].numpy().copy() if "mixture" in memory else start
-        share = torch.from_numpy(mixture[uploads.owner]).to(uploads.delta.device)
-        share = share / share.sum() if share.any() else self.shares(uploads)
-        mixture[uploads.owner] += self.lr * received_losses(uploads)
+        share = torch.from_numpy(mixture[uploads.owner] * (counts > 0)).to(uploads.delta.device)
+        share = share / share.sum() if share.any() else share
+        mixture[uploads.owner] += self.lr * losses
         holders = np.flatnonzero(ctx.sizes)
         mixture[holders] = project_to_simplex(mixture[holders])
         row = mix_rows(share[None], uploads.delta)[0]

@@ -5,6 +5,12 @@ import numpy as np
 from fedexp.parts import Uploads
 
 
-def received_losses(uploads: Uploads) -> np.ndarray:
-    """The loss `[C]` of the model that each received, on its own data: the exact one if asked for, else running."""
-    return uploads.loss_before if uploads.exact is None else uploads.exact[:, 0]
+def finite_losses(uploads: Uploads, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The loss `[C]` of the model that each received, on its own data, and the `weight [C]` of each.
+
+    Losses are exact if they were asked for, else running ones. Who reports a loss that is not finite has weight 0, and
+    the loss 0.
+    """
+    losses = uploads.loss_before if uploads.exact is None else uploads.exact[:, 0]
+    finite = np.isfinite(losses)
+    return np.where(finite, losses, 0.0), np.where(finite, weight, 0.0)

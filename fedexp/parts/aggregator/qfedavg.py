@@ -7,8 +7,8 @@ losses count more, and the step is shorter the larger q is. Lengths are those of
 mean.
 
 F_k is exact with `evaluation.client_losses=exact`, as in `algorithm=qfedavg`; else it is the running loss of a client's
-first epoch. As the authors' program does, 1e-10 is added to it. `lr` is the clients' rate, from which the paper
-estimates L.
+first epoch. As the authors' program does, 1e-10 is added to it; who reports none that is finite does not count. `lr` is
+the clients' rate, from which the paper estimates L.
 """
 
 from typing import Annotated, Literal
@@ -16,8 +16,8 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from fedexp.parts import Aggregator, Context, Memory, Positive, Range, Uploads, Weights, mix_rows
-from fedexp.parts.aggregator.client_losses import received_losses
+from fedexp.parts import Aggregator, Context, Memory, Positive, Range, RunError, Uploads, Weights, mix_rows
+from fedexp.parts.aggregator.client_losses import finite_losses
 
 TINY = 1e-10
 
@@ -25,8 +25,10 @@ TINY = 1e-10
 def fair_weights(losses: np.ndarray, squares: np.ndarray, counts: np.ndarray, q: float, lr: float) -> np.ndarray:
     """The weights `[C]` of updates with `squares [C]` = |d_k|^2 and losses `[C]`, float64; `counts [C]` as examples."""
     losses = losses + TINY
-    heights = losses**q + q * losses ** (q - 1) * squares / lr
-    return counts * losses**q / (counts * heights).sum()
+    largest = losses.max()
+    shares = losses / largest  # both sides of the fraction divided by largest^q, which may overflow
+    heights = shares**q + q * shares ** (q - 1) * squares / (lr * largest)
+    return counts * shares**q / (counts * heights).sum()
 
 
 class QFedAvg(Aggregator):
@@ -40,12 +42,17 @@ class QFedAvg(Aggregator):
     lr: Annotated[float, Positive] = 0.1
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
-        counts = self.row_weights(uploads)
+        losses, counts = finite_losses(uploads, self.row_weights(uploads))
         if not counts.any():
             return weights, memory
+        if (losses < 0).any():
+            raise RunError(
+                f"aggregator=qfedavg takes powers of losses, which must not be negative, got {losses.min():g}; use "
+                "another loss, or aggregator=term"
+            )
         parameters, share = weights.layout.parameters, self.shares(uploads)
         lengths = torch.linalg.vector_norm(uploads.delta[:, :parameters], dim=1, dtype=torch.float64)
-        fair = fair_weights(received_losses(uploads), lengths.square().cpu().numpy(), counts, self.q, self.lr)
+        fair = fair_weights(losses, lengths.square().cpu().numpy(), counts, self.q, self.lr)
         rows = mix_rows(torch.stack([torch.from_numpy(fair).to(share), share]), uploads.delta)
         step = torch.cat([rows[0, :parameters], rows[1, parameters:]])
         return Weights(weights.flat + step, weights.layout), memory

@@ -1,7 +1,7 @@
 """The mean of those n - f rows that lie closest together, whatever closeness is: the base of rules that try all sets.
 
-There are n! / (f! (n - f)!) sets, so a round of many rows is refused. Of sets that are equally close the first in the
-order of client numbers counts.
+There are n! / (f! (n - f)!) sets, so a round that would need too many distances is refused. Of sets that are equally
+close the first in the order of client numbers counts.
 """
 
 from abc import abstractmethod
@@ -16,7 +16,7 @@ from fedexp.parts import Columns, RunError, option, squared_distances
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.reporting import BoundedRule
 
-MOST_SETS, CHUNK = 200_000, 4096
+MOST, CHUNK = 10**8, 2**20  # distances within sets: of all of them, and looked at together
 
 
 class SubsetMean(BoundedRule):
@@ -37,10 +37,11 @@ class SubsetMean(BoundedRule):
         self, delta: torch.Tensor, share: torch.Tensor, byzantine: int
     ) -> tuple[torch.Tensor, Columns]:
         rows = len(delta)
-        if (count := comb(rows, byzantine)) > MOST_SETS:
+        if (count := comb(rows, byzantine)) * (rows - byzantine) ** 2 > MOST:
+            number = f"{count:,}" if count < 10**15 else "more than 10^15"
             raise RunError(
-                f"aggregator={option(self)} would try {count:,} sets of {rows - byzantine} of {rows} updates, at most "
-                f"{MOST_SETS:,} are; ask fewer clients a round, lower byzantine, or take aggregator=caf"
+                f"aggregator={option(self)} would try {number} sets of {rows - byzantine} of {rows} updates, which is "
+                "too many; ask fewer clients a round, lower byzantine, or take aggregator=caf"
             )
         chosen = self.closest_rows(squared_distances(delta).cpu(), byzantine)
         weight = torch.zeros_like(share).index_fill(0, chosen.to(share.device), 1 / len(chosen))
@@ -60,5 +61,5 @@ class SubsetMean(BoundedRule):
 def _chunks(rows: int, byzantine: int) -> Iterator[torch.Tensor]:
     """All sets of n - f rows, some at a time, `[S, n - f]`."""
     sets = combinations(range(rows), rows - byzantine)
-    while chunk := list(islice(sets, CHUNK)):
+    while chunk := list(islice(sets, max(1, CHUNK // (rows - byzantine) ** 2))):
         yield torch.tensor(chunk)

@@ -5,7 +5,8 @@ proportion to p_k exp(t F_k), so updates are averaged with these weights; F_k is
 client k. t = 0 is the mean, t -> infinity looks at the worst client, t < 0 ignores clients with large losses.
 
 F_k is exact with `evaluation.client_losses=exact`, as in `algorithm=term`; else it is the running loss of a client's
-first epoch. Deviation: the paper tilts within clients, too, and takes one step a round.
+first epoch; who reports none that is finite does not count. Deviation: the paper tilts within clients, too, and takes
+one step a round.
 """
 
 from typing import Annotated, Literal
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 
 from fedexp.parts import Aggregator, Context, Memory, Range, Uploads, Weights, mix_rows
-from fedexp.parts.aggregator.client_losses import received_losses
+from fedexp.parts.aggregator.client_losses import finite_losses
 
 
 def tilted_shares(losses: np.ndarray, counts: np.ndarray, t: float) -> np.ndarray:
@@ -34,8 +35,8 @@ class TERM(Aggregator):
     t: Annotated[float, Range()] = 1.0
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
-        counts = self.row_weights(uploads)
+        losses, counts = finite_losses(uploads, self.row_weights(uploads))
         if not counts.any():
             return weights, memory
-        share = torch.from_numpy(tilted_shares(received_losses(uploads), counts, self.t)).to(uploads.delta.device)
+        share = torch.from_numpy(tilted_shares(losses, counts, self.t)).to(uploads.delta.device)
         return Weights(weights.flat + mix_rows(share[None], uploads.delta)[0], weights.layout), memory

@@ -8,8 +8,9 @@ p_k = `share` T_k / max T with T_k ~ LN(0, -ln(1 - `spread`)): with a share of 1
 (`flgo/simulator/default_simulator.py`, beta = `spread`), which names Ribero et al. 2022 (arXiv 2205.06730) as its
 source. Deviation: FLGo redraws everybody in every round, here each does so in its own time.
 
-`sites` divide the clients at random into groups. Each has an outage every `outage_every_s` on average, of `outage_s` on
-average (both exponential), in which all of its clients are away. Legend: N clients, n of them.
+`sites` divide the clients at random into groups. Each has outages of `outage_s` on average, and the next begins
+`outage_every_s` after one has ended, on average (both exponential); in them all of its clients are away. Legend: N
+clients, n of them.
 """
 
 from functools import partial

@@ -4,8 +4,9 @@ An example costs the loss plus beta times the divergence KL(p || q) of the softm
 the received model, q of the model in training, both of logits divided by a temperature. So a client learns its classes
 and keeps what the global model knows of all others.
 
-The paper and its authors' program take beta = 1 and temperature 1, and no factor temperature**2. The received model
-answers in evaluation mode.
+The paper and its authors' program take beta = 1 and temperature 1. The paper's equation has no factor temperature**2;
+of the authors' program one version has it (57789c85) and another has not (043269e). The received model answers in
+evaluation mode.
 """
 
 from typing import Annotated

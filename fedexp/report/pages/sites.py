@@ -13,6 +13,7 @@ from fedexp.report.draw.section import Section
 from fedexp.report.read.measures import Statistic, statistic
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import shared_metric
+from fedexp.report.read.site_names import names_by_client
 from fedexp.report.topics.tables import ROUNDING, cell_text, decimals
 
 if TYPE_CHECKING:
@@ -44,15 +45,16 @@ def build_section(methods: Sequence[Method]) -> Section | None:
 
 
 def site_scores(folder: Path, metric: str) -> dict[str, float | None]:
-    """The score of the model that each site uses, by the site's name; empty where clients have no names."""
-    table = run_tables.read_frame(folder / "client_scores.csv", ("client", "metric", "global"))
-    if not len(table) or "name" not in table or set(table["metric"].tolist()) != {metric}:
+    """The score of the model that each site uses, by the site's name; empty without names, or where two share one."""
+    path = folder / "client_scores.csv"
+    table, names = run_tables.read_frame(path, ("client", "metric", "global")), names_by_client(path)
+    if not len(table) or set(table["metric"].tolist()) != {metric} or len(set(names.values())) < len(table):
         return {}
     scores = _column(table, "personal")
     scores = np.where(np.isnan(scores), _column(table, "global"), scores)
     return {
-        str(name): float(score) if np.isfinite(score) else None
-        for name, score in zip(table["name"].tolist(), scores, strict=True)
+        names[client]: float(score) if np.isfinite(score) else None
+        for client, score in zip(table["client"].tolist(), scores, strict=True)
     }
 
 

@@ -66,10 +66,11 @@ def _lowered_bounds(methods: Sequence[Method]) -> Iterator[str]:
 def _byzantine(method: Method) -> tuple[set[float], set[float]]:
     """The lowered numbers of attackers that its rule used, and those that it was told."""
     used: set[float] = set()
-    for run in method.runs:
-        values = run.column("aggregator.byzantine")[run.column("aggregator.violated") == 1]
+    pairs = [(run, role) for run in method.runs for role in ("pre_aggregation", "aggregator")]
+    for run, role in pairs:
+        values = run.column(f"{role}.byzantine")[run.column(f"{role}.violated") == 1]
         used |= set(values[np.isfinite(values)].tolist())
-    numbers = (run.config.get("aggregator.byzantine") for run in method.runs)
+    numbers = (run.config.get(f"{role}.byzantine") for run, role in pairs)
     return used, {float(number) for number in numbers if isinstance(number, int | float)}
 
 
@@ -98,7 +99,7 @@ def _megabytes(run: Run) -> str:
     if not run.is_finished or run.config.get("scenario.training") in ("local", "central"):
         return ""
     sent = np.nansum(run.column("mb_down")) + np.nansum(run.column("mb_up"))
-    return f"{sent:.4g}" if sent else ""
+    return (f"{sent:,.0f}" if sent >= 1000 else f"{sent:.4g}") if sent else ""
 
 
 def _differing(methods: Sequence[Method], runs: Sequence[Run], value_of: Callable[[Run], str]) -> str:

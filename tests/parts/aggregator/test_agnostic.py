@@ -50,3 +50,15 @@ def test_without_a_rate_it_is_the_mean(tiny: Tiny):
     _, memory = folded(ours, uploads, memory)
     assert torch.equal(model, folded(plain, uploads)[0])
     assert memory["aggregator"]["0"]["mixture"].tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("algorithm", ["qfedavg", "term", "agnostic"])
+@pytest.mark.parametrize("loss", [np.inf, np.nan])
+def test_who_reports_no_finite_loss_does_not_count(tiny: Tiny, algorithm: str, loss: float):
+    world = world_of(tiny(f"algorithm={algorithm}", *TWO[1:]))
+    rows = torch.stack([torch.ones(world.layout.size), torch.full((world.layout.size,), 9.0)])
+    both, none = np.array([[1.0, 0.0], [loss, 0.0]]), np.full((2, 2), loss)
+    alone = uploads_like(rows[:1])
+    model, _ = folded(world, replace(uploads_like(rows), exact=both))
+    torch.testing.assert_close(model, folded(world, replace(alone, exact=both[:1]))[0])
+    assert torch.equal(folded(world, replace(uploads_like(rows), exact=none))[0], world.first.flat)

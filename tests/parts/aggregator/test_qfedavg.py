@@ -7,6 +7,7 @@ import pytest
 import torch
 from worlds import Tiny, folded, uploads_like, world_of
 
+from fedexp.core.errors import RunError
 from fedexp.parts.aggregator.qfedavg import fair_weights
 
 
@@ -41,3 +42,14 @@ def test_with_q_0_it_is_the_mean_to_the_bit(tiny: Tiny):
 def test_nobody_came(tiny: Tiny):
     world = world_of(tiny("algorithm=qfedavg"))
     assert torch.equal(folded(world, uploads_like(torch.zeros(0, world.layout.size)))[0], world.first.flat)
+
+
+def test_large_powers_do_not_overflow_and_negative_losses_are_refused(tiny: Tiny):
+    weights = fair_weights(np.array([1e3, 1e2]), np.array([0.0, 0.0]), np.ones(2), 400.0, 0.1)
+    assert weights == pytest.approx([1, 0])
+    world = world_of(tiny("algorithm=qfedavg"))
+    uploads = replace(uploads_like(torch.ones(1, world.layout.size)), exact=np.array([[-0.5, 0.0]]))
+    with pytest.raises(
+        RunError, match=r"^aggregator=qfedavg takes powers of losses, .* got -0.5"
+    ):
+        folded(world, uploads)
