@@ -97,7 +97,7 @@ def run_step(
     timetable = Timetable(rule, number, ServerStep(now_s, link_s), deque(candidates), events, choice_s)
     heapq.heapify(timetable.events)
     timetable.begin_candidates()
-    limit_s = math.inf if rule.period_s is None else now_s + rule.period_s
+    limit_s = math.inf if rule.period_s is None else max(now_s + rule.period_s, choice_s)
     while timetable.is_open and timetable.events and timetable.next_s <= limit_s:
         timetable.advance()
         if rule.refills and timetable.is_open and timetable.step.now_s < min(timetable.next_s, limit_s):
@@ -164,5 +164,7 @@ class Timetable:
         """Ends the step: when the last upload has arrived that it waited for, or at its limit."""
         if self.is_open and limit_s < math.inf:
             self.step.now_s = limit_s
+        elif self.is_open:  # nobody is on the way any more
+            self.step.now_s = max(self.step.now_s, self.choice_s)
         self.step.flight = [client for *_, client in self.events]
         return self.step

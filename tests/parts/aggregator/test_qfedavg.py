@@ -49,7 +49,5 @@ def test_large_powers_do_not_overflow_and_negative_losses_are_refused(tiny: Tiny
     assert weights == pytest.approx([1, 0])
     world = world_of(tiny("algorithm=qfedavg"))
     uploads = replace(uploads_like(torch.ones(1, world.layout.size)), exact=np.array([[-0.5, 0.0]]))
-    with pytest.raises(
-        RunError, match=r"^aggregator=qfedavg takes powers of losses, .* got -0.5"
-    ):
+    with pytest.raises(RunError, match=r"^aggregator=qfedavg takes powers of losses, .* got -0.5"):
         folded(world, uploads)

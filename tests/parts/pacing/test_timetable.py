@@ -94,6 +94,18 @@ def test_who_goes_while_others_judge_does_not_begin():
     assert ([client.importance for client in step.arrived], step.lost) == ([3.0, 4.0], 1)
 
 
+def test_judging_takes_its_time_though_nobody_begins_after_it():
+    gone = [Candidate(0, 0.0, 1.0, 0.0, False, leaves_s=50.0)]
+    assert told(run_step(StepRule(2, 2, choice_s=100.0), 1, 0.0, 0.0, [], gone)) == ([], [], [], 100.0)
+
+
+def test_a_period_is_at_least_as_long_as_judging():
+    step = run_step(
+        StepRule(2, None, period_s=60.0, choice_s=100.0), 1, 0.0, 0.0, [], [Candidate(0, 0.0, 9.0, 0.0, False)]
+    )
+    assert told(step) == ([], [(0, 109.0)], [0], 100.0)
+
+
 def test_what_is_lost_takes_its_time_and_frees_its_place():
     candidates = [
         Candidate(0, 0.0, 1.0, 1.0, True),
