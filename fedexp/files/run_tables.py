@@ -72,10 +72,11 @@ def all_dropped(metrics: "pd.DataFrame") -> bool:
     """Whether, as metrics.csv says, every update of every round was dropped because it was not finite."""
     if not {"aggregator.dropped", "participants"} <= set(metrics):  # of an old run
         return False
+    import numpy as np
     import pandas as pd
 
     columns = ("aggregator.dropped", "participants")
-    dropped, participants = (pd.to_numeric(metrics[name], errors="coerce") for name in columns)
+    dropped, participants = (np.asarray(pd.to_numeric(metrics[name], errors="coerce"), float) for name in columns)
     return bool(len(metrics) and (participants > 0).all() and (dropped >= participants).all())
 
 
