@@ -22,6 +22,7 @@ Tiny = Callable[..., dict[str, Any]]
 WEIGHTLESS = {
     "pfnm": ("aggregator.s=1e-9",),
     "feddyn": ("aggregator.alpha=0",),
+    "qfedavg": ("aggregator.q=0",),
 }  # what keeps a rule from going elsewhere than agreeing clients
 
 

@@ -113,7 +113,10 @@ def _unfinished_sweeps(folders: Iterable[Path], directories: Sequence[Path]) -> 
 
     parents = dict.fromkeys(parent for folder in folders for parent in folder.parents[:2])
     for sweep in filter(is_sweep, parents):
-        if any(map(sweep.is_relative_to, directories)) and not (sweep / sweep_table.NAME).is_file():
+        if (
+            any(sweep.resolve().is_relative_to(directory.resolve()) for directory in directories)
+            and not (sweep / sweep_table.NAME).is_file()
+        ):
             yield (
                 f"The sweep {display_path(sweep)} did not end, and points that it did not begin are missing here; go "
                 f"on with: fedexp resume {shell_path(sweep)}"
