@@ -57,6 +57,15 @@ def first_round(world: World, number: int = 1) -> Task:
     return make_task(world.exp, start, plan, batches, {}, ctx)
 
 
+def train_first_round(world: World) -> torch.Tensor:
+    """What the clients of a first round come to, with their running losses, `[C, D + 2]`."""
+    task = first_round(world)
+    out = torch.zeros(len(task.batches), world.layout.size + 2, dtype=torch.float64)
+    for rows in world.trainer.groups(task, 1):
+        out[rows] = world.trainer.run(task, rows)
+    return out
+
+
 def folded(
     world: World, uploads: Uploads, mem: dict[str, Memory] | None = None
 ) -> tuple[torch.Tensor, dict[str, Memory]]:

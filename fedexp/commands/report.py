@@ -23,7 +23,6 @@ from fedexp.run.folders import OUTPUTS, is_run, is_sweep
 if TYPE_CHECKING:
     from fedexp.report.draw.markdown import Grid
     from fedexp.report.read.methods import Method
-    from fedexp.report.topics.tables import View
 
 NAME = "report.html"
 
@@ -90,21 +89,13 @@ def _write_report(
         view = View(columns=arguments.columns, percent=arguments.percent)
         result_tables = writer.write(page, grouped, caveats, view)
         documents = [{"title": table.title, "rows": table.frame().to_dict("records")} for table in result_tables]
-        return [*(grid for table in result_tables for grid in table.grids()), *_site_grids(grouped, view)], documents
+        return [grid for table in result_tables for grid in table.grids()], documents
     grids = writer.write_grid(page, grouped, arguments.grid, caveats)
     documents = [
         {"title": title, "rows": [dict(zip(grid.headings, row, strict=True)) for row in grid.rows]}
         for title, grid in grids
     ]
     return grids, documents
-
-
-def _site_grids(grouped: "list[Method]", view: "View") -> "list[tuple[str, Grid]]":
-    """The table by site, where clients have names and no columns were chosen."""
-    from fedexp.report.pages import sites
-
-    section = sites.build_section(grouped) if view.columns is None else None
-    return list(section.tables) if section else []
 
 
 def _unfinished_sweeps(folders: Iterable[Path], directories: Sequence[Path]) -> Iterator[str]:

@@ -3,8 +3,9 @@
 A word is compared without case, blanks, dashes and underscores. It is looked up only after it was refused.
 """
 
-import re
 from collections.abc import Mapping
+
+from fedexp.core.errors import normalize_word
 
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     "dataset": {
@@ -185,18 +186,14 @@ METRICS: Mapping[str, str] = {
 
 def option_synonym(group: str, name: str) -> str | None:
     """The words that choose what others call by an option's `name`; None for a word that nobody uses."""
-    return OPTIONS.get(group, {}).get(_normalize(name))
+    return OPTIONS.get(group, {}).get(normalize_word(name))
 
 
 def key_synonym(key: str) -> str | None:
     """The words that set what others call by this key; None for a word that nobody uses."""
-    return KEYS.get(_normalize(key))
+    return KEYS.get(normalize_word(key))
 
 
 def metric_synonym(word: str) -> str | None:
     """What to write for a metric that is unknown here; None if nobody knows the word."""
-    return METRICS.get(_normalize(word))
-
-
-def _normalize(word: str) -> str:
-    return re.sub(r"[\s_-]", "", word).lower()
+    return METRICS.get(normalize_word(word))

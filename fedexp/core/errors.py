@@ -1,6 +1,7 @@
 """The two errors that end a command, each with its exit code, and the hint for a mistyped name."""
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 
 MAX_LISTED = 40  # names that are still listed one by one
@@ -18,7 +19,7 @@ class RunError(RuntimeError):
 
 def did_you_mean(name: str, names: Sequence[str]) -> str:
     """A hint for a mistyped name: the closest known ones; where nothing is close all of them, of many the first few."""
-    same = [candidate for candidate in names if _letters(candidate) == _letters(name)]
+    same = [candidate for candidate in names if normalize_word(candidate) == normalize_word(name)]
     close = same or difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if close:
         best = difflib.SequenceMatcher(None, close[0], name).ratio()
@@ -27,8 +28,9 @@ def did_you_mean(name: str, names: Sequence[str]) -> str:
     return "known: " + (", ".join(sorted(names)) if len(names) <= MAX_LISTED else closest_names(name, names))
 
 
-def _letters(name: str) -> str:
-    return name.lower().replace("_", "").replace("-", "")
+def normalize_word(word: str) -> str:
+    """A word as it is compared with others: without case, blanks, dashes and underscores."""
+    return re.sub(r"[\s_-]", "", word).lower()
 
 
 def closest_names(name: str, names: Sequence[str], comma: str = ", ") -> str:

@@ -78,6 +78,7 @@ from fedexp.parts.audit.contract import Audit as Audit
 from fedexp.parts.augment.contract import Augment as Augment
 from fedexp.parts.availability.contract import Availability as Availability
 from fedexp.parts.availability.contract import Timeline as Timeline
+from fedexp.parts.byzantine import HonestMajority as HonestMajority
 from fedexp.parts.byzantine import Tolerant as Tolerant
 from fedexp.parts.clustering.agreement import adjusted_rand as adjusted_rand
 from fedexp.parts.clustering.contract import Clustering as Clustering

@@ -43,3 +43,12 @@ class Tolerant(Part):
         used = self.max_byzantine(rows) if self.on_violation == "clamp" and self.max_byzantine(rows) >= 0 else None
         log.warning("%s; %s", reason, "the model stays as it is" if used is None else f"it goes on with f = {used}")
         return used, {"byzantine": used, "violated": 1}
+
+
+class HonestMajority(Tolerant):
+    """A rule that needs more than half of the rows to be right."""
+
+    bound = "2f < n"
+
+    def max_byzantine(self, rows: int) -> int:
+        return (rows - 1) // 2

@@ -50,7 +50,7 @@ from fedexp import cli
         (["list", "a", "b", "c"], "list shows a group or one of its options, got 3 words: a b c"),
         (["list", "--config-dir", "mine", "selector"], "--config-dir must be a folder, got mine"),
         (["list", "model", "mpl"], "unknown option of model mpl; did you mean mlp?"),
-        (["run", "fleet.dropout=0.3"], "unknown key fleet.dropout; it belongs to fleet=simulated"),
+        (["run", "fleet.dropout=0.3"], "unknown key fleet.dropout; it belongs to fleet=half_normal or fleet=simulated"),
         (["run", "audit.count=3"], "unknown key audit.count; it belongs to audit=canaries"),
         (["run", "audit=canary"], "unknown option audit=canary; did you mean canaries?"),
         (["list", "datset"], "unknown group datset; did you mean dataset?"),

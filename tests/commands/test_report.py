@@ -57,6 +57,32 @@ def test_an_interrupted_sweep_says_that_points_may_be_missing(sweep, capsys):
     assert "note" not in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("sweep")
+def test_chosen_columns_of_one_table_are_a_page_of_either_kind(make_run):
+    make_run("sweep/auroc", seed=0, finished=True, metrics={"test_auroc": [0.6, 0.7, 0.8, 0.9]})
+    for page in ("chosen.md", "chosen.html"):
+        assert cli.main(["report", "sweep", "--columns", "final accuracy", "--out", page]) == 0
+        assert "Further metrics" not in Path(page).read_text()
+
+
+def test_a_line_a_site_and_a_column_a_method(make_run, capsys):
+    for number, scores in enumerate(("1.0,0.25", "0.5,")):
+        run = make_run(f"sites/{number}", choices={"selector": f"s{number}"})
+        first, second = scores.split(",")
+        lines = [f"0,007,accuracy,9,0.1,{first}", f"1,NA,accuracy,9,,{second}"]
+        (run / "client_scores.csv").write_text("\n".join(["client,name,metric,examples,global,personal", *lines, ""]))
+    assert cli.main(["report", "sites", "--percent", "--out", "sites.md"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"\| 007 +\| +100\.00 \| +50\.00 \|\n\| NA +\| +25\.00 \| +- \(0/1\) \|", out)
+    assert "site, in %" in out
+    assert "007 mean" in Path("sites/sites.csv").read_text()
+    assert "**100.00**" in Path("sites.md").read_text()
+    scores = Path("sites/1/client_scores.csv")
+    scores.write_text(scores.read_text().replace("NA", "007"))
+    assert cli.main(["report", "sites"]) == 0
+    assert "at each site" not in capsys.readouterr().out
+
+
 def test_again_on_its_own_folder(sweep, capsys):
     assert cli.main(["report", "sweep"]) == 0
     first = (sweep / "report.html").read_bytes()

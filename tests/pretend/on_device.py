@@ -57,7 +57,7 @@ def stands(words: tuple[str, ...]) -> bool:
 
 
 def composed(words: tuple[str, ...]) -> tuple[str, ...]:
-    return ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60", IMAGES, "scenario.clients=6", *words)
+    return ("dataset=synthetic", "dataset.train_size=150", "dataset.test_size=60", IMAGES, "scenario.clients=6", *words)
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 import torch
 
-from fedexp.parts import Columns, principal_squares, squared_distances
+from fedexp.parts import Columns, HonestMajority, principal_squares, squared_distances
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.reporting import BoundedRule
 
@@ -31,15 +31,11 @@ def filter_weights(square: torch.Tensor, byzantine: int) -> torch.Tensor:
             return best
 
 
-class CAF(BoundedRule):
+class CAF(HonestMajority, BoundedRule):
     """Reports how many rows have a weight at the end."""
 
-    bound = "2f < n"
     idle_columns: ClassVar[Columns] = {"kept": 0}
     weighting: Literal["uniform"] = "uniform"
-
-    def max_byzantine(self, rows: int) -> int:
-        return (rows - 1) // 2
 
     def reduce_and_report(
         self, delta: torch.Tensor, share: torch.Tensor, byzantine: int

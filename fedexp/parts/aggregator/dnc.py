@@ -15,7 +15,6 @@ import torch
 from fedexp.parts import (
     Columns,
     Context,
-    Memory,
     Positive,
     Range,
     Uploads,
@@ -49,19 +48,17 @@ class DnC(BoundedRule):
         fitting = (f for f in range(rows, -1, -1) if self.iterations * self._removal_count(f) < rows)
         return next(fitting, -1)
 
-    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
-        rows, columns = len(uploads.owner), uploads.delta.shape[1]
-        byzantine, reported = self.effective_byzantine(rows, ctx.round)
-        if byzantine is None:
-            return weights, {"columns": reported | self.idle_columns}
+    def reduce_in_round(
+        self, weights: Weights, uploads: Uploads, byzantine: int, ctx: Context
+    ) -> tuple[torch.Tensor, Columns]:
+        rows, columns = uploads.delta.shape
         mask, rng = np.ones(rows, dtype=bool), ctx.rng("aggregator")
         for _ in range(self.iterations):
             drawn = np.sort(rng.choice(columns, min(self.dimensions, columns), replace=False))
             index = torch.from_numpy(drawn).to(uploads.delta.device)
             mask[outlying_rows(uploads.delta[:, index], self._removal_count(byzantine)).numpy()] = False
         share = torch.from_numpy(mask / mask.sum()).to(uploads.delta.device)
-        row = weighted_mean(uploads.delta, share)
-        return Weights(weights.flat + row, weights.layout), {"columns": reported | {"kept": int(mask.sum())}}
+        return weighted_mean(uploads.delta, share), {"kept": int(mask.sum())}
 
     def _removal_count(self, byzantine: int) -> int:
         return math.floor(self.fraction * byzantine + 1e-9)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import torch
 
-from fedexp.parts import Columns, blocks, sorted_columns
+from fedexp.parts import Columns, HonestMajority, blocks, sorted_columns
 from fedexp.parts.aggregator.bulyan import mean_around_median
 from fedexp.parts.aggregator.reporting import BoundedRule
 
@@ -21,14 +21,10 @@ def average_around_median(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
     return result
 
 
-class MeaMed(BoundedRule):
+class MeaMed(HonestMajority, BoundedRule):
     """Averages what lies around the median."""
 
-    bound = "2f < n"
     weighting: Literal["uniform"] = "uniform"
-
-    def max_byzantine(self, rows: int) -> int:
-        return (rows - 1) // 2
 
     def reduce_and_report(
         self, delta: torch.Tensor, share: torch.Tensor, byzantine: int

@@ -38,9 +38,15 @@ class BoundedRule(Tolerant, Aggregator):
         """One row `[D]` from `delta [C, D]`, of which at most `byzantine` are wrong, by shares `[C]`; and columns."""
         raise NotImplementedError
 
+    def reduce_in_round(
+        self, weights: Weights, uploads: Uploads, byzantine: int, ctx: Context
+    ) -> tuple[torch.Tensor, Columns]:
+        """The row `[D]` and columns for the uploads of a round, for rules that look at more than the rows."""
+        return self.reduce_and_report(uploads.delta, self.shares(uploads), byzantine)
+
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
         byzantine, columns = self.effective_byzantine(len(uploads.owner), ctx.round)
         if byzantine is None:
             return weights, {"columns": columns | self.idle_columns}
-        row, rule_columns = self.reduce_and_report(uploads.delta, self.shares(uploads), byzantine)
+        row, rule_columns = self.reduce_in_round(weights, uploads, byzantine, ctx)
         return Weights(weights.flat + row, weights.layout), {"columns": columns | rule_columns}

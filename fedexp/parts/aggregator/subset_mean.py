@@ -12,21 +12,17 @@ from typing import Literal
 
 import torch
 
-from fedexp.parts import Columns, RunError, option, squared_distances
+from fedexp.parts import Columns, HonestMajority, RunError, option, squared_distances
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.reporting import BoundedRule
 
 MOST, CHUNK = 10**8, 2**20  # distances within sets: of all of them, and looked at together
 
 
-class SubsetMean(BoundedRule):
+class SubsetMean(HonestMajority, BoundedRule):
     """Averages the set of n - f rows with the smallest `spread`."""
 
-    bound = "2f < n"
     weighting: Literal["uniform"] = "uniform"
-
-    def max_byzantine(self, rows: int) -> int:
-        return (rows - 1) // 2
 
     @abstractmethod
     def spread(self, square: torch.Tensor) -> torch.Tensor:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import torch
 
-from fedexp.parts import Columns, Range, blocks, sorted_columns
+from fedexp.parts import Columns, HonestMajority, Range, blocks, sorted_columns
 from fedexp.parts.aggregator.reporting import BoundedRule
 
 
@@ -34,15 +34,11 @@ def trim_count(beta: float, rows: int) -> int:
     return min(math.floor(beta * rows + 1e-9), (rows - 1) // 2)
 
 
-class TrimmedMean(BoundedRule):
+class TrimmedMean(HonestMajority, BoundedRule):
     """Reports as `byzantine` how many values it dropped at each end."""
 
-    bound = "2f < n"
     weighting: Literal["uniform"] = "uniform"
     beta: Annotated[float, Range(0, 0.5, high_open=True)] | None = None
-
-    def max_byzantine(self, rows: int) -> int:
-        return (rows - 1) // 2
 
     def effective_byzantine(self, rows: int, number: int) -> tuple[int | None, Columns]:
         if self.beta is None or rows == 0:

@@ -12,8 +12,9 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 import torch
 
-from fedexp.parts import Aggregator, Columns, Context, Memory, Range, Tolerant, Uploads, Weights, distances_to
+from fedexp.parts import Columns, Context, Range, Uploads, Weights, distances_to
 from fedexp.parts.aggregator.fedavg import weighted_mean
+from fedexp.parts.aggregator.reporting import BoundedRule
 
 
 def top_positions(loss: np.ndarray, penalty: np.ndarray, keep: int) -> np.ndarray:
@@ -24,7 +25,7 @@ def top_positions(loss: np.ndarray, penalty: np.ndarray, keep: int) -> np.ndarra
     return np.sort(np.argsort(-score, kind="stable")[:keep])
 
 
-class Zeno(Tolerant, Aggregator):
+class Zeno(BoundedRule):
     """Reports how many rows it kept."""
 
     needs_validation = True
@@ -34,16 +35,14 @@ class Zeno(Tolerant, Aggregator):
     rho: Annotated[float, Range(0)] = 5e-4
     penalty: Literal["text", "mean_square"] = "text"
 
-    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
+    def reduce_in_round(
+        self, weights: Weights, uploads: Uploads, byzantine: int, ctx: Context
+    ) -> tuple[torch.Tensor, Columns]:
         rows = len(uploads.owner)
-        byzantine, columns = self.effective_byzantine(rows, ctx.round)
-        if byzantine is None:
-            return weights, {"columns": columns | self.idle_columns}
         loss = ctx.validation.losses(weights.flat + uploads.delta, self.examples(ctx))
         selected = torch.from_numpy(top_positions(loss, self.penalties(uploads.delta), rows - byzantine))
         share = torch.zeros(rows, dtype=torch.float64).index_fill(0, selected, 1 / len(selected))
-        row = weighted_mean(uploads.delta, share.to(uploads.delta.device))
-        return Weights(weights.flat + row, weights.layout), {"columns": columns | {"kept": len(selected)}}
+        return weighted_mean(uploads.delta, share.to(uploads.delta.device)), {"kept": len(selected)}
 
     def examples(self, ctx: Context) -> np.ndarray | None:
         """Numbers `[B]` of this round's validation examples; None for all of them."""

@@ -11,8 +11,8 @@ from typing import Annotated
 
 import torch
 
-from fedexp.parts import Loss, ModelOutputs, Range
-from fedexp.parts.local.heavy_ball import HeavyBall
+from fedexp.parts import Range
+from fedexp.parts.local.class_logits import ClassLogits
 
 FEW = 1e-8  # examples of a class that a client does not have: a margin of 100 tau
 
@@ -22,20 +22,10 @@ def calibrate_logits(logits: torch.Tensor, counts: torch.Tensor, tau: float) -> 
     return logits - tau * counts.clamp(min=FEW) ** -0.25
 
 
-class FedLC(HeavyBall):
+class FedLC(ClassLogits):
     """SGD on the loss of calibrated logits."""
-
-    counts_classes = True
 
     tau: Annotated[float, Range(0)] = 1.0
 
-    def cost(
-        self,
-        loss: Loss,
-        own_outputs: ModelOutputs,
-        reference_outputs: tuple[ModelOutputs, ...],
-        targets: torch.Tensor,
-        counts: torch.Tensor | None,
-    ) -> torch.Tensor:
-        assert counts is not None
-        return loss.per_example(calibrate_logits(own_outputs.outputs, counts, self.tau), targets)
+    def change_logits(self, logits: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+        return calibrate_logits(logits, counts, self.tau)

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import torch
 
-from fedexp.parts import Loss, ModelOutputs, Range
-from fedexp.parts.local.heavy_ball import HeavyBall
+from fedexp.parts import Range
+from fedexp.parts.local.class_logits import ClassLogits
 
 
 def restrict_logits(logits: torch.Tensor, counts: torch.Tensor, alpha: float) -> torch.Tensor:
@@ -19,20 +19,10 @@ def restrict_logits(logits: torch.Tensor, counts: torch.Tensor, alpha: float) ->
     return torch.where(counts > 0, logits, alpha * logits)
 
 
-class FedRS(HeavyBall):
+class FedRS(ClassLogits):
     """SGD on the loss of restricted logits."""
-
-    counts_classes = True
 
     alpha: Annotated[float, Range(0, 1)] = 0.5
 
-    def cost(
-        self,
-        loss: Loss,
-        own_outputs: ModelOutputs,
-        reference_outputs: tuple[ModelOutputs, ...],
-        targets: torch.Tensor,
-        counts: torch.Tensor | None,
-    ) -> torch.Tensor:
-        assert counts is not None
-        return loss.per_example(restrict_logits(own_outputs.outputs, counts, self.alpha), targets)
+    def change_logits(self, logits: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+        return restrict_logits(logits, counts, self.alpha)

@@ -5,18 +5,14 @@ number. Its owner, examples and importance stay. Needs 2f < n. Rows may be clipp
 does (github.com/LPD-EPFL/byzfl, "Clipping").
 """
 
-from dataclasses import replace
 from typing import Annotated
 
-import numpy as np
 import torch
 
 from fedexp.core.part import PositiveOrInfinite
-from fedexp.core.values import Memory, Uploads
+from fedexp.core.values import Columns
 from fedexp.maths.rows import distances_to, mix_rows, squared_distances
-from fedexp.parts.byzantine import Tolerant
-from fedexp.parts.context import Context
-from fedexp.parts.pre_aggregation.contract import PreAggregation
+from fedexp.parts.pre_aggregation.bounded import BoundedPreAggregation
 
 
 def neighbour_means(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
@@ -39,21 +35,13 @@ def clip_rows(delta: torch.Tensor, longest: float) -> torch.Tensor:
     return delta * torch.where(norm > longest, longest / norm, 1.0)[:, None].to(delta.dtype)
 
 
-class NearestNeighbours(Tolerant, PreAggregation):
-    """Passes on no rows in a round in which the model is to stay unchanged."""
+class NearestNeighbours(BoundedPreAggregation):
+    """Mixes rows, of which none is longer than `clip_norm`."""
 
     clip_norm: Annotated[float, PositiveOrInfinite] | None = None
 
     averages_rows = True
-    bound = "2f < n"
 
-    def max_byzantine(self, rows: int) -> int:
-        return (rows - 1) // 2
-
-    def mix(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
-        rows = len(uploads.owner)
-        byzantine, columns = self.effective_byzantine(rows, ctx.round)
-        if byzantine is None:
-            return uploads.where(np.zeros(rows, dtype=bool)), {"columns": columns}
-        delta = uploads.delta if self.clip_norm is None else clip_rows(uploads.delta, self.clip_norm)
-        return replace(uploads, delta=neighbour_means(delta, byzantine)), {"columns": columns}
+    def change_rows(self, delta: torch.Tensor, byzantine: int) -> tuple[torch.Tensor, Columns]:
+        clipped = delta if self.clip_norm is None else clip_rows(delta, self.clip_norm)
+        return neighbour_means(clipped, byzantine), {}

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from fedexp.parts import Context, Memory, Plan
-from fedexp.parts.selector.ranking import highest
+from fedexp.parts.selector.ranking import exclude_busy, highest
 from fedexp.parts.selector.shapley_selector import ShapleySelector, means_and_counts
 
 
@@ -36,9 +36,7 @@ def without_busy(owner: np.ndarray, ctx: Context) -> np.ndarray:
 
 def highest_free(scores: np.ndarray, count: int, ctx: Context) -> np.ndarray:
     """The clients with the highest of `scores [N]`, at most `count` of those that can be asked, ascending."""
-    scores = scores.copy()
-    scores[ctx.fleet.busy] = -np.inf
-    return highest(scores, min(count, ctx.clients - len(ctx.fleet.busy)))
+    return highest(exclude_busy(scores, ctx.fleet.busy), min(count, ctx.clients - len(ctx.fleet.busy)))
 
 
 class GreedyFed(ShapleySelector):

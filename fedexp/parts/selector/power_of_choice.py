@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from fedexp.parts import ConfigError, Context, Memory, Plan, Range, Selector, Uploads
-from fedexp.parts.selector.ranking import highest, weighted_draw
+from fedexp.parts.selector.ranking import exclude_busy, highest, weighted_draw
 
 
 class PowerOfChoice(Selector):
@@ -38,8 +38,7 @@ class PowerOfChoice(Selector):
         count = self.choice_size(self.count, ctx)
         most = -(-count * (self.candidates or 2 * self.count) // self.count)  # the same share of the candidates
         with np.errstate(divide="ignore"):
-            log_size = np.log(ctx.sizes)
-        log_size[ctx.fleet.busy] = -np.inf
+            log_size = exclude_busy(np.log(ctx.sizes), ctx.fleet.busy)
         candidates = weighted_draw(log_size, most, ctx.rng("selector"))
         if self.losses == "current":
             losses = np.nan_to_num(ctx.losses(candidates), nan=-np.inf, posinf=-np.inf)

@@ -21,6 +21,13 @@ def highest(values: np.ndarray, count: int) -> np.ndarray:
     return lowest(-values, count)
 
 
+def exclude_busy(scores: np.ndarray, busy: np.ndarray) -> np.ndarray:
+    """A copy of `scores [N]` with -infinity for the clients `busy [b]`, who cannot be asked."""
+    scores = scores.astype(float)
+    scores[busy] = -np.inf
+    return scores
+
+
 def weighted_draw(log_weight: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """Up to `count` positions, ascending, drawn one after another in proportion to exp(log_weight), `log_weight [N]`.
 

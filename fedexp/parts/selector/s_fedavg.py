@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from fedexp.parts import Context, Fraction, Memory, Plan, Range, Uploads
-from fedexp.parts.selector.ranking import weighted_draw
+from fedexp.parts.selector.ranking import exclude_busy, weighted_draw
 from fedexp.parts.selector.shapley_selector import ShapleySelector
 
 
@@ -29,9 +29,7 @@ class SFedAvg(ShapleySelector):
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         relevance = self._relevance(memory, ctx)
-        log_weight = relevance.copy()
-        log_weight[ctx.fleet.busy] = -np.inf
-        owner = weighted_draw(log_weight, self.count, ctx.rng("selector"))
+        owner = weighted_draw(exclude_busy(relevance, ctx.fleet.busy), self.count, ctx.rng("selector"))
         plan = ctx.plan(owner)
         return Plan(plan.owner, plan.shards, inverse_softmax(relevance[owner])), memory
 

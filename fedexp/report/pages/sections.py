@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from fedexp.report.draw.section import Section
-from fedexp.report.pages import sites
 from fedexp.report.read.methods import Method
 from fedexp.report.topics import (
     clusters,
@@ -34,9 +33,15 @@ _READING = {
         "left out. Personal: of the model that each client uses, its own if it has one. "
         "Site: of the global model; where every client trains alone there is none."
     ),
+    "sites": (
+        "After the last round, on what each site held out or its own test examples, of the model that the site uses: "
+        "its own if it has one, else the global one. Mean ± sample standard deviation over the seeds; bold: the best "
+        "mean of a site among methods that have a score in all seeds. (k/n): only in k of n runs the site has a "
+        "score, which it has not where the metric is undefined, such as an AUROC of one class."
+    ),
     "simulated": "Seconds of the simulated clock from the first round on; otherwise as above.",
 }
-_PANELS = (sites, learning, confusion_matrix, simulated, staleness, privacy, rounds, selections, federation, clusters)
+_PANELS = (learning, confusion_matrix, simulated, staleness, privacy, rounds, selections, federation, clusters)
 
 
 def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -> list[Section]:
@@ -46,10 +51,11 @@ def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -
             name=table.name,
             title=table.title,
             note=_READING[table.name],
-            tables=table.grids(),
+            tables=grids,
             as_files=True,
         )
         for table in result_tables
+        if (grids := table.grids())
     ]
     drawn = [module.build_section(methods) for module in _PANELS]
     differing = provenance.differences_table(methods)

@@ -13,6 +13,8 @@ import pandas as pd
 from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.maths.curve_metrics import SHARES, higher_is_better
 from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.statistic_text import WHOLE, cell_text
+from fedexp.report.read.at_clients import site_scores
 from fedexp.report.read.measures import (
     Numbers,
     Statistic,
@@ -27,10 +29,10 @@ from fedexp.report.read.measures import (
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run, shared_metric
 
-_ACCURACY, _COUNT, _PERCENT = 4, 1, 2  # decimals
+_ACCURACY, _PERCENT = 4, 2  # decimals
+_MOST_SITES = 100
 _COUNTS = ("selections", "rounds", "participants/round")
 ROUNDING = 1e-9  # sums of equal numbers differ by so much, relative to them
-_DIGITS = 4  # that matter, of everything else
 _METRIC = ("final ", "best ", "personal ", "site ")  # what a quantity of the main metric begins with
 _LESS_IS_BETTER = ("loss AUC", "RoA@")
 _TARGETS = {"RoA@": "Rounds to a target", "ToA@": "Seconds to a target"}
@@ -72,10 +74,15 @@ class Table:
     def quantities(self) -> list[str]:
         return list(self.rows[0])
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns that `--columns` may choose."""
+        return self.quantities
+
     def grids(self) -> list[tuple[str, Grid]]:
         """Rounded texts for people under their titles."""
         if self.view.columns is not None:
-            chosen = [name for name in self.view.columns if name in self.quantities]
+            chosen = [name for name in self.view.columns if name in self.columns]
             return [(self.title, self._grid(chosen))] if chosen else []
         targets = {start: [name for name in self.quantities if name.startswith(start)] for start in _TARGETS}
         timed = {name for names in targets.values() for name in names}
@@ -111,7 +118,7 @@ class Table:
 
     def _best_rows(self, name: str) -> list[int]:
         """The rows with the best mean of those all of whose runs have the number; none where all rows are the same."""
-        higher = _higher_is_better(name, self.metric)
+        higher = self._higher_is_better(name)
         means = {
             row: value.mean
             for row, line in enumerate(self.rows)
@@ -124,6 +131,29 @@ class Table:
             return []
         best = max(means.values()) if higher else min(means.values())
         return [row for row, mean in means.items() if math.isclose(mean, best, rel_tol=ROUNDING)]
+
+    def _higher_is_better(self, name: str) -> bool | None:
+        return _higher_is_better(name, self.metric)
+
+
+class SiteTable(Table):
+    """The last value of the main metric a method and site, with a line a site for people."""
+
+    @property
+    def columns(self) -> list[str]:
+        return []
+
+    def grids(self) -> list[tuple[str, Grid]]:
+        if self.view.columns is not None:
+            return []
+        quantity = f"final {self.metric}"
+        lines = [[site, *(self.cell(quantity, row[site]) for row in self.rows)] for site in self.quantities]
+        bold = {(line, row + 1) for line, site in enumerate(self.quantities) for row in self._best_rows(site)}
+        heading = "site, in %" if self.view.percent and _is_share(quantity) else "site"
+        return [(self.title, Grid((heading, *(method.label for method in self.methods)), lines, bold=frozenset(bold)))]
+
+    def _higher_is_better(self, name: str) -> bool | None:
+        return higher_is_better(self.metric)
 
 
 def make_tables(methods: Sequence[Method], view: View = ALL) -> list[Table]:
@@ -144,33 +174,18 @@ def make_tables(methods: Sequence[Method], view: View = ALL) -> list[Table]:
     tables += [further] if further.quantities else []
     at_clients = _table("at_clients", "At the clients", methods, lambda run: client_numbers(run, metric))
     tables += [_without_repeats(at_clients)] if at_clients.quantities else []
+    tables += _site_tables(methods, metric)
     if timed:
         tables.append(_table("simulated", "Simulated time", timed, lambda run: simulated_numbers(run, metric, toa)))
     _check_columns(view, tables)
     return [replace(table, metric=metric, view=view) for table in tables]
 
 
-def cell_text(value: Statistic, digits: int | None = None) -> str:
-    """`mean ± std (k/n)`: no std below two values, and k of n only where some runs do not have the number.
-
-    With `digits` unknown the mean shows four digits.
-    """
-    share = f" ({value.count}/{value.runs})" if value.count < value.runs else ""
-    if value.mean is None:
-        return f"-{share}"
-    if digits is None:
-        digits = _four_digits(value.mean)
-    elif digits == _COUNT and value.mean.is_integer() and not value.std:
-        digits = 0
-    spread = "" if value.std is None else f" ± {value.std:,.{digits}f}"
-    return f"{value.mean:,.{digits}f}{spread}{share}"
-
-
 def decimals(quantity: str) -> int | None:
     """The decimals that a quantity is shown with; None where they depend on its size."""
     if _is_share(quantity):
         return _ACCURACY
-    return _COUNT if quantity in _COUNTS or quantity.startswith("RoA@") else None
+    return WHOLE if quantity in _COUNTS or quantity.startswith("RoA@") else None
 
 
 def _is_share(quantity: str) -> bool:
@@ -187,16 +202,10 @@ def _higher_is_better(quantity: str, metric: str) -> bool | None:
 
 
 def _check_columns(view: View, tables: Sequence[Table]) -> None:
-    names = list(dict.fromkeys(name for table in tables for name in table.quantities))
+    names = list(dict.fromkeys(name for table in tables for name in table.columns))
     for name in view.columns or ():
         if name not in names:
             raise ConfigError(f"--columns: these runs have no column {name}; {did_you_mean(name, names)}")
-
-
-def _four_digits(mean: float) -> int:
-    if not math.isfinite(mean) or mean == 0:
-        return 1
-    return min(6, max(1, _DIGITS - 1 - math.floor(math.log10(abs(mean)))))
 
 
 def _seeds_text(method: Method) -> str:
@@ -209,6 +218,16 @@ def _table(name: str, title: str, methods: Sequence[Method], numbers: Callable[[
     rows = [_statistics([numbers(run) for run in method.runs]) for method in methods]
     shown = [quantity for quantity in rows[0] if any(row[quantity].count for row in rows)]
     return Table(name, title, methods, [{quantity: row[quantity] for quantity in shown} for row in rows])
+
+
+def _site_tables(methods: Sequence[Method], metric: str) -> list[Table]:
+    """The table of the sites, where the clients of all runs bear the same names; else none."""
+    scores = [[site_scores(run) for run in method.runs] for method in methods]
+    sites = list(scores[0][0])
+    if not 0 < len(sites) <= _MOST_SITES or any(list(run) != sites for runs in scores for run in runs):
+        return []
+    title = f"{metric.capitalize()} at each site"
+    return [SiteTable("sites", title, methods, [_statistics(runs) for runs in scores])]
 
 
 def _without_repeats(table: Table) -> Table:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from own_targets import told
 from torch.nn import functional as F
-from worlds import Tiny, first_round, world_of
+from worlds import Tiny, first_round, train_first_round, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
@@ -15,15 +15,6 @@ from fedexp.parts.local.fedlc import calibrate_logits
 from fedexp.simulation.setup import compatibility
 
 FEDLC = ("local=fedlc", "federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "model.hidden=[6]")
-
-
-def trained(world) -> torch.Tensor:
-    """What the clients of a first round come to, with their running losses, `[C, D + 2]`."""
-    task = first_round(world)
-    out = torch.zeros(len(task.batches), world.layout.size + 2, dtype=torch.float64)
-    for rows in world.trainer.groups(task, 1):
-        out[rows] = world.trainer.run(task, rows)
-    return out
 
 
 def test_margins_by_hand():
@@ -54,10 +45,10 @@ def test_a_client_does_what_plain_pytorch_does(tiny: Tiny):
 
 @pytest.mark.usefixtures("_double")
 def test_the_engines_agree_and_without_margins_it_is_sgd(tiny: Tiny):
-    one, other = (trained(world_of(tiny(*FEDLC, f"engine={engine}"))) for engine in ("loop", "stacked"))
+    one, other = (train_first_round(world_of(tiny(*FEDLC, f"engine={engine}"))) for engine in ("loop", "stacked"))
     torch.testing.assert_close(one, other, atol=1e-9, rtol=0, equal_nan=True)
-    flat = trained(world_of(tiny(*FEDLC, "local.tau=0")))
-    plain = trained(world_of(tiny("local=sgd", *FEDLC[1:])))
+    flat = train_first_round(world_of(tiny(*FEDLC, "local.tau=0")))
+    plain = train_first_round(world_of(tiny("local=sgd", *FEDLC[1:])))
     torch.testing.assert_close(flat, plain, atol=1e-12, rtol=0, equal_nan=True)
     assert (one != plain).any()
 

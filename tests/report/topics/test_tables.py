@@ -2,6 +2,7 @@ import pandas as pd
 import pytest
 
 from fedexp.core.errors import ConfigError
+from fedexp.report.draw.statistic_text import cell_text
 from fedexp.report.read import methods, runs
 from fedexp.report.read.measures import Statistic, statistic
 from fedexp.report.topics import tables
@@ -44,7 +45,7 @@ def test_mean_and_sample_deviation_over_the_runs_that_have_the_number():
     ],
 )
 def test_cells(value, places, text):
-    assert tables.cell_text(value, places) == text
+    assert cell_text(value, places) == text
 
 
 def test_two_seeds_by_hand(make_run, tmp_path):

@@ -8,7 +8,7 @@ import torch
 from own_losses import squares
 from torch import nn
 from torch.nn import functional as F
-from worlds import Tiny, first_round, world_of
+from worlds import Tiny, first_round, train_first_round, world_of
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout
@@ -22,16 +22,6 @@ UNEQUAL = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "
 
 def costing(config: dict[str, Any], cost: str) -> dict[str, Any]:
     return {**config, "loss": {"_target_": "own_losses.Costing", "cost": cost}}
-
-
-def trained(config: dict[str, Any]) -> torch.Tensor:
-    """What the clients of a first round come to, with their running losses, `[C, D + 2]`."""
-    world = world_of(config)
-    task = first_round(world)
-    out = torch.zeros(len(task.batches), world.layout.size + 2, dtype=torch.float64)
-    for rows in world.trainer.groups(task, 1):
-        out[rows] = world.trainer.run(task, rows)
-    return out
 
 
 @pytest.mark.usefixtures("_double")
@@ -54,7 +44,10 @@ def test_the_loop_descends_it_as_plain_pytorch_does(tiny: Tiny):
 @pytest.mark.parametrize("words", [(), ("privacy=dp_sgd", "privacy.clip=0.5", "privacy.noise_multiplier=0.5")])
 def test_the_engines_agree(tiny: Tiny, words: tuple[str, ...]):
     private = (*words, "privacy.delta=1e-3") if words else ()
-    one, other = (trained(costing(tiny(f"engine={engine}", *UNEQUAL, *private), "squares")) for engine in ENGINES)
+    one, other = (
+        train_first_round(world_of(costing(tiny(f"engine={engine}", *UNEQUAL, *private), "squares")))
+        for engine in ENGINES
+    )
     torch.testing.assert_close(one, other, atol=1e-9, rtol=0, equal_nan=True)
 
 
@@ -62,7 +55,8 @@ def test_the_engines_agree(tiny: Tiny, words: tuple[str, ...]):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_usual_loss_written_out_is_the_usual_one(tiny: Tiny, engine: str):
     config = tiny(f"engine={engine}", *UNEQUAL)
-    torch.testing.assert_close(trained(costing(config, "usual")), trained(config), atol=1e-12, rtol=0, equal_nan=True)
+    usual, plain = (train_first_round(world_of(each)) for each in (costing(config, "usual"), config))
+    torch.testing.assert_close(usual, plain, atol=1e-12, rtol=0, equal_nan=True)
 
 
 @pytest.mark.parametrize("layer", [nn.Linear(3, 3), nn.PReLU(3)], ids=["taped", "formed"])
