@@ -58,9 +58,9 @@ def first_round(world: World, number: int = 1) -> Task:
 
 
 def train_first_round(world: World) -> torch.Tensor:
-    """What the clients of a first round come to, with their running losses, `[C, D + 2]`."""
-    task = first_round(world)
-    out = torch.zeros(len(task.batches), world.layout.size + 2, dtype=torch.float64)
+    """What the clients of a first round come to, their last slots if the rule asks, and losses, `[C, W]`."""
+    task, width = first_round(world), world.layout.size + world.layout.parameters * world.exp.local.finish_needs_slot
+    out = task.start.new_zeros(len(task.batches), width + 2)
     for rows in world.trainer.groups(task, 1):
         out[rows] = world.trainer.run(task, rows)
     return out

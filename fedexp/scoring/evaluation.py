@@ -32,6 +32,7 @@ class Evaluation(Part):
     own_test: bool = False
     unseen_fraction: Annotated[float, Range(0, 1, high_open=True)] = 0.0
     personal_clients: Annotated[int, Range(1)] = 1000
+    fine_tune_epochs: Annotated[int, Range(1)] | None = None
     rank_on: Literal["validation", "test"] = "validation"
 
     @property
@@ -65,6 +66,11 @@ class Evaluation(Part):
             raise ConfigError(
                 "Evaluation.own_test=true measures clients on their own test examples, so that they hold out none, "
                 f"got evaluation.personal_fraction={self.personal_fraction:g}; set one of the two to its default"
+            )
+        if self.fine_tune_epochs and not self.personal:
+            raise ConfigError(
+                "Evaluation.fine_tune_epochs tunes the models that are measured at the clients, but none are, got "
+                f"{self.fine_tune_epochs} with evaluation.personal_fraction=0; set evaluation.personal_fraction=0.2"
             )
         if self.unseen_fraction and not self.personal:
             raise ConfigError(

@@ -165,7 +165,7 @@ def assemble_world(  # noqa: PLR0913
         groups=known_groups(data, partition),
         class_names=data.class_names,
         choice=choice,
-        network=network,
+        trainer_spec=spec,
         trainer=choice.make_trainer(spec),
         scorer=Scorer(network(), layout, exp.engine.evaluation_batch_size(floats), device, exp.loss, metric_set),
         mixture_scorer=MixtureScorer(network(), layout, floats, ready.test, exp.loss),

@@ -71,9 +71,8 @@ class FleetQueries:
     def epochs(self, examples: np.ndarray, owner: np.ndarray | None = None) -> np.ndarray:
         if owner is None or not isinstance(self.workload.epochs, tuple):
             return self.workload.passes(examples)
-        return np.array(
-            [self.workload.with_drawn_epochs(client, self._ctx.rng).epochs for client in owner.tolist()], dtype=float
-        )
+        drawn = [self.workload.with_drawn_epochs(client, self._ctx.rng) for client in owner.tolist()]
+        return np.array([float(rule.passes(examples[:1])[0]) for rule in drawn])
 
     @property
     def reports_losses(self) -> bool:

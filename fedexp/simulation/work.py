@@ -10,7 +10,7 @@ from fedexp.core.random_streams import streams
 from fedexp.core.values import Jobs, Layout, Memory, Trained, Uploads, concatenate_rows
 from fedexp.parts.context import Context
 from fedexp.simulation.checks.contract_checks import check_call
-from fedexp.simulation.context import RoundContext
+from fedexp.simulation.context import RoundContext, make_context
 from fedexp.simulation.local_task import make_task, merge_tasks, train_task
 from fedexp.simulation.messages import private_message_columns
 from fedexp.simulation.personal_columns import save_personal
@@ -44,6 +44,7 @@ def work(
     for group, out in zip(groups, train_tasks(world, [group.task for group in groups]), strict=True):
         sent, mem = finish(exp, world, group, out, mem)
         messages.append(sent)
+    mem = train_companions(exp, world, groups, mem)
     return concatenate_rows(messages).where(np.argsort(np.concatenate(positions))), mem
 
 
@@ -97,6 +98,32 @@ def finish(
     length = local.effective_steps(trained.steps)
     columns = jobs.owner, jobs.model, jobs.sizes, importance, message, losses[:, 0], losses[:, 1], exact, length
     return Uploads(*columns), mem
+
+
+def train_companions(
+    exp: Experiment, world: World, groups: list[RoundJobs], mem: dict[str, Memory]
+) -> dict[str, Memory]:
+    """Trains the models of their own that participants have beside the one that they send, if their rule says so.
+
+    They see the same batches. Returns the updated memories; nothing else of it is seen by anybody.
+    """
+    if exp.local.companion is None:
+        return mem
+    beside, memory = world.with_rule(exp.local.companion), mem.get("companion", {})
+    received = [beside.exp.local.extend_rows(group.jobs.received, world.layout) for group in groups]
+    contexts = [make_context(beside, group.ctx.round) for group in groups]
+    tasks = [
+        make_task(beside.exp, rows, group.jobs, group.task.batches, memory, ctx)
+        for group, rows, ctx in zip(groups, received, contexts, strict=True)
+    ]
+    for group, arrived, ctx, task, out in zip(
+        groups, received, contexts, tasks, train_tasks(beside, tasks), strict=True
+    ):
+        rows, slot, _ = split_output(out, beside.layout, beside.exp.evaluation.loss_columns)
+        steps = np.array([client_batches.steps for client_batches in task.batches], np.int64)
+        trained = Trained(group.jobs.owner, steps, arrived, task.start, rows, slot)
+        _, memory = beside.exp.local.at(task.lr).finish(trained, memory, ctx)
+    return {**mem, "companion": memory}
 
 
 def split_output(

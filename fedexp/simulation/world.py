@@ -9,10 +9,13 @@ import numpy as np
 import torch
 from torch import nn
 
+from fedexp.core.replace_unchecked import replace_unchecked
 from fedexp.core.values import Canaries, Layout, State, Weights
 from fedexp.parts.features.contract import Encoding
 from fedexp.parts.federation.partition import Partition
 from fedexp.parts.federation.statistics import class_counts
+from fedexp.parts.local.contract import LocalRule
+from fedexp.parts.privacy.contract import Privacy
 from fedexp.scoring.metrics import MetricSet
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import DeferredScore, Scorer, Scores
@@ -21,7 +24,9 @@ from fedexp.simulation.presence import Presence
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.setup.pretraining import Figures
 from fedexp.training.client.examples import Examples
+from fedexp.training.client.networks import NetworkBuilder
 from fedexp.training.client.objective import Objective
+from fedexp.training.client.recipe import TrainerSpec
 from fedexp.training.engine.contract import EngineChoice
 from fedexp.training.loop.trainer import Trainer
 from fedexp.training.per_example.gradients import PerExampleGradients
@@ -60,11 +65,16 @@ class World(PreparedRun):
     groups: np.ndarray | None  # [N], which clients belong together, where that is known
     class_names: tuple[str, ...]
     choice: EngineChoice
-    network: Callable[[], nn.Module]  # makes one more network of the run's model
+    trainer_spec: TrainerSpec
     trainer: Trainer
     scorer: Scorer
     mixture_scorer: MixtureScorer
     pool: WorkerPool
+
+    @property
+    def network(self) -> NetworkBuilder:
+        """Makes one more network of the run's model."""
+        return self.trainer_spec.build_network
 
     @property
     def layout(self) -> Layout:
@@ -98,6 +108,29 @@ class World(PreparedRun):
     def with_pool(self, pool: WorkerPool) -> "World":
         """The same world with another worker pool."""
         return replace(self, pool=self.pool.rebind(pool))
+
+    def with_rule(self, rule: LocalRule) -> "World":
+        """The same world with clients that train by another rule, and keep what comes of it: nothing is noised."""
+        if rule not in self._worlds_by_rule:
+            spec = self.trainer_spec
+
+            def build_network() -> nn.Module:
+                return rule.wrap_network(spec.build_network())
+
+            layout = Layout.of(build_network())
+            evaluation = replace_unchecked(self.exp.evaluation, client_losses="running")
+            exp = replace_unchecked(self.exp, local=rule, privacy=Privacy(), evaluation=evaluation)
+            recipe = replace(spec.recipe, rule=rule, privacy=exp.privacy)
+            trainer = self.choice.make_trainer(
+                TrainerSpec(build_network, layout, spec.examples, recipe, spec.memory_mb, spec.participants)
+            )
+            first = Weights(rule.extend_rows(self.first.flat[None], self.layout)[0], layout)
+            self._worlds_by_rule[rule] = replace(self, exp=exp, trainer=trainer, first=first)
+        return self._worlds_by_rule[rule]
+
+    @cached_property
+    def _worlds_by_rule(self) -> "dict[LocalRule, World]":
+        return {}
 
     @cached_property
     def presence(self) -> Presence | None:

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
+from torch import nn
 
 from fedexp.core.part import Positive
 from fedexp.core.values import Layout, Memory, Trained, Uploads
@@ -66,6 +67,45 @@ class LocalRule(Workload):
     def slots(self) -> int:
         """How many rows of optimizer state a client's training needs."""
         return 0
+
+    @property
+    def companion(self) -> "LocalRule | None":
+        """The rule by which each participant also trains a model of its own, on the same batches; None: it has none.
+
+        That rule's `begin` gives its start from what arrived, its `finish` keeps it, nothing of it is sent, and its
+        `client_models` are those that clients use.
+        """
+        return None
+
+    def wrap_network(self, network: nn.Module) -> nn.Module:
+        """The network that clients train by this rule, made from the model's: the same, unless a companion has more."""
+        return network
+
+    def extend_rows(self, rows: torch.Tensor, layout: Layout) -> torch.Tensor:
+        """Models that arrived, `rows [n, D]`, as rows of the wrapped network: here the same."""
+        return rows
+
+    @property
+    def steps_per_batch(self) -> int:
+        """How many steps in a row a client takes on each batch."""
+        return 1
+
+    @property
+    def repeats_batches(self) -> bool:
+        """Whether it takes several steps on a batch."""
+        return self.steps_per_batch > 1
+
+    def passes(self, examples: np.ndarray) -> np.ndarray:
+        trained_models = 1 if self.companion is None else 2
+        return super().passes(examples) * trained_models * self.steps_per_batch
+
+    @property
+    def fine_tuning_rule(self) -> "LocalRule | None":
+        """The rule by which a client tunes a model to its own examples: this one, where it needs no other rounds.
+
+        None where it does.
+        """
+        return None if self.keeps_rows or self.extra_rows or self.compares else self
 
     def at(self, lr: float | torch.Tensor | None) -> Self:
         """A copy of the rule with the learning rate `lr`; the rule itself if `lr` is None.
@@ -138,6 +178,14 @@ class LocalRule(Workload):
 
     def pull(self, w: torch.Tensor, anchor: torch.Tensor, pull_mask: torch.Tensor | None) -> None:
         """Moves `w` in place after a step; rows where `pull_mask [C, 1]` is 0 stay (None: all rows move)."""
+
+    def phase_columns(self, layout: Layout) -> np.ndarray | None:
+        """The trainable columns `[m]` of a row that move in the first phase alone; None: all move in every step."""
+        return None
+
+    def first_phase(self, steps: int, epoch: int) -> np.ndarray:
+        """Which of a client's steps move the `phase_columns`, bool [steps]; the others move all other columns."""
+        return np.zeros(steps, dtype=bool)
 
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
         """What the clients send, `[C, W]`, and their memory.

@@ -1,4 +1,4 @@
-"""Layers that stay with their client: FedPer (Arivazhagan et al. 2019, arXiv 1912.00818) and FedBN (Li et al. 2021).
+"""Layers that stay with their client: FedPer (Arivazhagan et al. 2019, arXiv 1912.00818), FedBN, LG-FedAvg.
 
 Clients train the whole network and share all of it except `layers`, by default the last linear layer: its entries are
 neither sent nor averaged, and their bytes are not counted. A client selected for the first time starts with the first
@@ -6,8 +6,9 @@ model's entries, which follow from the seed; later with those that it trained la
 that the server sends. A training that is not finite leaves them unchanged. The simulation keeps these entries for every
 client that was ever selected; the server's own row (`selector=hybridfl`) has its own, too.
 
-With `layers=batch_norm_names` the layers of batch normalisation stay, trainable entries and statistics alike: FedBN
-(arXiv 2102.07623, algorithm 1).
+With `layers=norms` the layers of batch normalisation stay, trainable entries and statistics alike: FedBN (Li et al.
+2021, arXiv 2102.07623, algorithm 1). With `layers=body` all stays but the last linear layer: LG-FedAvg (Liang et al.
+2020, arXiv 2001.01523, section 2.2), without its auxiliary losses of the representations.
 
 In the paper clients hold their layers from the start and all take part in every round.
 
@@ -17,13 +18,15 @@ clients' own models, and `evaluation.local_models` those of a round's participan
 """
 
 from collections.abc import Collection
+from dataclasses import fields
 from fnmatch import fnmatchcase
 from typing import Literal
 
 import numpy as np
 
-from fedexp.parts import ConfigError, Facts, Layout, Model, option, readable_network
+from fedexp.parts import ConfigError, Facts, Layout, LocalRule, Model, option, readable_network
 from fedexp.parts.local.heavy_ball import HeavyBall
+from fedexp.parts.local.sgd import SGD
 
 
 def last_linear_names(layout: Layout) -> tuple[str, ...]:
@@ -48,12 +51,12 @@ def batch_norm_names(layout: Layout) -> tuple[str, ...]:
 class PersonalLayer(HeavyBall):
     """SGD on the whole network. `layers` are shell patterns of names of entries, such as `3.*` or `3.weight`.
 
-    Or `batch_norm_names`: the layers of batch normalisation.
+    Or `norms`: the layers of batch normalisation; or `body`: all but the last linear layer.
     """
 
     keeps_rows = True
 
-    layers: tuple[str, ...] | Literal["norms"] | None = None
+    layers: tuple[str, ...] | Literal["norms", "body"] | None = None
 
     def check(self) -> None:
         super().check()
@@ -63,12 +66,21 @@ class PersonalLayer(HeavyBall):
                 "layer, or local=sgd"
             )
 
+    @property
+    def fine_tuning_rule(self) -> LocalRule:
+        return SGD(**{field.name: getattr(self, field.name) for field in fields(HeavyBall)})
+
     def private_columns(self, layout: Layout) -> np.ndarray:
-        if self.layers is None:
-            return layout.columns(last_linear_names(layout))
-        return layout.columns(
-            batch_norm_names(layout) if self.layers == "norms" else matching_names(layout.names, self.layers)
-        )
+        return layout.columns(self.private_names(layout))
+
+    def private_names(self, layout: Layout) -> tuple[str, ...]:
+        """The names of the entries that stay with the clients."""
+        if self.layers == "norms":
+            return batch_norm_names(layout)
+        last = last_linear_names(layout)
+        if self.layers == "body":
+            return tuple(name for name in layout.names if name not in last) if last else ()
+        return last if self.layers is None else matching_names(layout.names, self.layers)
 
     def refuse(self, model: Model, facts: Facts) -> None:
         layout = Layout.of(readable_network(model, facts))

@@ -20,6 +20,7 @@ from fedexp.core.values import State, Weights
 from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.maths.spread import best_tenth, deviation, jain, worst_tenth
 from fedexp.scoring.metrics import MetricSet
+from fedexp.simulation.measures.fine_tuning import tune_rows
 from fedexp.simulation.personal_columns import restore_personal
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
@@ -101,14 +102,20 @@ def scoring_work(exp: Experiment, world: World, state: State, owner: np.ndarray,
 
 
 def personal_models(exp: Experiment, world: World, state: State, owner: np.ndarray) -> torch.Tensor:
-    """The models that these sites use, `[n, D]`: what the rule serves, given their cluster's and what they keep."""
-    owner = world.trainer_of(owner)
+    """The models that these sites use, `[n, D]`: what the rule serves, given their cluster's and what they keep.
+
+    Each is tuned to its site's examples, if that is asked for.
+    """
+    site, owner = owner, world.trainer_of(owner)
     number = exp.clustering.model_of(owner, state.memory.get("clustering", {}))
     rows = state.models[0].flat.expand(len(owner), -1)
     if number.any():
         rows = torch.stack([state.models[index].flat for index in number])
     rows = restore_personal(exp, world.layout, owner, rows, state.memory)
-    return exp.local.client_models(owner, rows, state.memory.get("local", {}))
+    companion = exp.local.companion
+    rule, role = (exp.local, "local") if companion is None else (companion, "companion")
+    rows = rule.client_models(owner, rows, state.memory.get(role, {}))
+    return tune_rows(world, rows, site, state.round)
 
 
 def over_clients(values: np.ndarray, higher: bool) -> tuple[float, ...]:

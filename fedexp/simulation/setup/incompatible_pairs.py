@@ -46,6 +46,7 @@ SETTINGS = {  # flags that are no keys, as they are typed
     ("scenario", "malicious"): "scenario.malicious",
     ("evaluation", "unseen_fraction"): "evaluation.unseen_fraction",
     ("evaluation", "local_models"): "evaluation.local_models",
+    ("evaluation", "fine_tune_epochs"): "evaluation.fine_tune_epochs",
     ("evaluation", "confusion_matrix"): "evaluation.metrics=[...,confusion_matrix]",
 }
 ALONE = "has every client train alone and averages nothing"
@@ -103,6 +104,8 @@ ROWS = tuple(Incompatibility(*row) for row in (
      HIDES, "local=sgd"),
     ("local", "cost_needs_client_state", "makes an example's cost depend on other models or examples", "privacy",
      "example_clip", "protects single examples by clipping what each of them does", "local=sgd"),
+    ("local", "repeats_batches", "takes several steps on each batch", "privacy", "example_clip",
+     "counts every step as a batch that is drawn anew", "local=sgd"),
     ("local", "cost_needs_client_state", "makes an example's cost depend on other models or examples", "audit",
      "needs_uploads", "with audit.score=uploads compares what is sent with gradients of single examples",
      "audit.score=loss"),
@@ -118,6 +121,8 @@ ROWS = tuple(Incompatibility(*row) for row in (
      "clustering", "has_clusters", "has several", "audit.score=loss"),
     ("evaluation", "local_models", "follows one global model", "clustering", "has_clusters", "has several",
      "evaluation.personal_fraction"),
+    ("evaluation", "fine_tune_epochs", "tunes a client's model by the loss of its examples alone", "local",
+     "not fine_tuning_rule", "trains by what it keeps of other rounds, or by other models", "local=sgd"),
     ("selector", "needs_one_model", "{part.needs_one_model}", "clustering", "has_clusters", "has several",
      "selector=random"),
     ("aggregator", "keeps_rows", "counts every client that it never heard of in one global model", "clustering",

@@ -29,6 +29,15 @@ class Batches:
         """How many steps the client takes."""
         return len(self.bounds) - 1
 
+    def repeat_each(self, times: int) -> "Batches":
+        """The same batches, each so many times in a row."""
+        if times == 1:
+            return self
+        pieces = np.split(self.order, self.bounds[1:-1])
+        order = np.concatenate([np.tile(piece, times) for piece in pieces])
+        bounds = np.concatenate([[0], np.cumsum(np.repeat(self.counts, times))])
+        return Batches(order, bounds, self.epoch * times, self.size)
+
     @property
     def counts(self) -> np.ndarray:
         """Number of examples of each batch, `[steps]`."""
@@ -98,6 +107,7 @@ def draw_batches(
     Private training draws them in another way. `shuffled` always shuffles and drops the last batch. With `poisson`
     every example is in each batch with probability B / n, independently, so batches differ in size and may be empty.
     A rule that goes class by class needs the examples' `classes [n]`. `cut` holds the boundaries if they are known.
+    Each batch comes as many times in a row as the rule takes steps on it.
     """
     cut = cut or BatchCut.of(rule, examples, sampling)
     steps = len(cut.bounds) - 1
@@ -112,7 +122,7 @@ def draw_batches(
         fixed = np.arange(examples) if classes is None else np.argsort(classes, kind="stable")
         orders = [fixed[: cut.visited] for _ in epochs]
     order = orders[0] if len(orders) == 1 else np.concatenate(orders)
-    return Batches(order[: cut.bounds[-1]], cut.bounds, cut.epoch, cut.size)
+    return Batches(order[: cut.bounds[-1]], cut.bounds, cut.epoch, cut.size).repeat_each(rule.steps_per_batch)
 
 
 def _draw_poisson(rate: float, steps: int, examples: int, rng: np.random.Generator, cut: BatchCut) -> Batches:

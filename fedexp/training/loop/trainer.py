@@ -18,12 +18,14 @@ from torch import nn
 from fedexp.core.random_streams import stream, streams
 from fedexp.core.torch_generator import seed_torch
 from fedexp.core.values import Layout, Plan
+from fedexp.maths.optimizer_steps import mask_rows
 from fedexp.training.client.augmentation import BatchAugmenter
 from fedexp.training.client.batches import Batches, running_losses
 from fedexp.training.client.examples import Examples
 from fedexp.training.client.keyed_random import keyed_random_for, split_seed
 from fedexp.training.client.objective import Objective, ReferenceModels
 from fedexp.training.client.parameter_views import view_parameters
+from fedexp.training.client.phases import Phases
 from fedexp.training.client.recipe import Recipe
 from fedexp.training.layers.layer_pass import ChainPass
 from fedexp.training.layers.manual_pass import manual_pass
@@ -105,6 +107,7 @@ class LoopTrainer:
         self.row = torch.zeros(layout.size, device=device)
         self.grad = torch.zeros(layout.parameters, device=device)
         self.slots = torch.zeros((rule.slots, layout.parameters), device=device)
+        self.phases = Phases(rule, layout, self.row)
         self.reference_rows: torch.Tensor | None = None  # of the client whose turn it is, like the counts
         self.counts: torch.Tensor | None = None
         view_parameters(network, layout, self.row)
@@ -157,9 +160,10 @@ class LoopTrainer:
             self.network.train()
         w, losses, rule = self.row[: self.layout.parameters], [], self.rule.at(task.lr)
         pull_mask = rule.pulled_steps(batches.steps, batches.epoch).tolist()
+        moving = self._moving_entries(rule.first_phase(batches.steps, batches.epoch))
         counters = pairwise(torch.arange(batches.steps + 1.0, device=w.device).unbind())  # steps before and after
-        for (inputs, labels), pull_now, (done, step) in zip(
-            self._batches(shard, batches), pull_mask, counters, strict=True
+        for (inputs, labels), pull_now, mask, (done, step) in zip(
+            self._batches(shard, batches), pull_mask, moving, counters, strict=True
         ):
             task.watch(len(losses), batches.steps)
             if self.noise is not None:  # from its own stream: inside `keyed_random` it would be drawn like dropout
@@ -168,10 +172,19 @@ class LoopTrainer:
             if self.keyed_random is not None:
                 self.keyed_random.begin(self.seeds, done)
             losses.append(self.compute_gradient(augmented_inputs, labels))
-            rule.update(w, rule.direction(rule.clip_gradient(self.grad), w, anchor), self.slots, step, None)
+            grad = self.grad if mask is None else mask_rows(self.grad, mask)
+            rule.update(w, rule.direction(rule.clip_gradient(grad), w, anchor), self.slots, step, mask)
             if pull_now:
                 rule.pull(w, anchor, None)
         return torch.stack(losses).cpu().numpy()
+
+    def _moving_entries(self, first_phase: np.ndarray) -> list[torch.Tensor | None]:
+        """For every step 1 where an entry moves and else 0, `[P]`; None without phases."""
+        if self.phases.in_first is None:
+            return [None] * len(first_phase)
+        active = self.row.new_ones(1)
+        masks = [self.phases.moving(is_first, active) for is_first in (0 * active, active)]
+        return [masks[int(is_first)] for is_first in first_phase]
 
     def _mean_gradient(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Stores the gradient of the batch's mean loss in `grad`; returns the loss."""

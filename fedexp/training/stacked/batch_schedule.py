@@ -65,6 +65,13 @@ class BatchSchedule:
             mask[:steps, rows, 0] = rule.pulled_steps(steps, epoch)[:, None]
         return mask
 
+    def first_phase(self, rule: LocalRule) -> np.ndarray:
+        """Returns which steps of which rows are of the rule's first phase, float32 `[S, R, 1]`."""
+        mask = np.zeros((*self.counts.shape[::-1], 1), np.float32)
+        for steps, epoch, rows in self._rows_by_length():
+            mask[:steps, rows, 0] = rule.first_phase(steps, epoch)[:, None]
+        return mask
+
     def running_losses(self, losses: np.ndarray) -> np.ndarray:
         """Example-weighted mean of the batches' `losses [S, R]` in the first and the last epoch, float64 `[R, 2]`.
 

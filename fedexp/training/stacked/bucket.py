@@ -6,9 +6,11 @@ that are captured together.
 
 import torch
 
+from fedexp.core.values import Layout
 from fedexp.parts.local.contract import LocalRule
 from fedexp.training.client.augmentation import BatchAugmenter
 from fedexp.training.client.examples import Examples
+from fedexp.training.client.phases import Phases
 from fedexp.training.layers.layer_pass import ChainPass
 from fedexp.training.loop.trainer import Task
 from fedexp.training.per_example.clipped_sum import Noise
@@ -26,7 +28,13 @@ class Bucket:
     """
 
     def __init__(
-        self, task: Task, positions: torch.Tensor, rule: LocalRule, examples: Examples, order: torch.Tensor | None
+        self,
+        task: Task,
+        positions: torch.Tensor,
+        rule: LocalRule,
+        examples: Examples,
+        layout: Layout,
+        order: torch.Tensor | None,
     ) -> None:
         """A bucket for the rows at the positions `positions [R]` of a task, to be `load`ed."""
         rows, device, parameters = len(positions), examples.x.device, task.anchor.shape[1]
@@ -37,6 +45,7 @@ class Bucket:
         self.anchor = torch.zeros((rows, parameters), device=device)
         self.slots = torch.zeros((rule.slots, rows, parameters), device=device)
         self.seeds = torch.zeros((2, rows), dtype=torch.int32, device=device)
+        self.phases = Phases(rule, layout, self.w, order)
         self.noise: Noise | None = None
         self.reference_rows = (
             None if task.reference_rows is None else torch.zeros_like(task.reference_rows.index_select(1, positions))

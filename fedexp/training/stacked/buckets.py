@@ -16,12 +16,11 @@ from fedexp.training.stacked.bucket import Bucket
 from fedexp.training.stacked.graph_cache import (
     CudaGraphCache,
     GraphShape,
-    StepArrays,
     choose_steps_per_graph,
     round_up_size,
 )
 from fedexp.training.stacked.graph_inputs import GraphInputs
-from fedexp.training.stacked.step_schedule import StepSchedule, pack_steps
+from fedexp.training.stacked.step_schedule import StepArrays, StepSchedule, pack_steps
 
 MIN_STEPS = 64  # steps that a bucket on a GPU has room for, at least: those of a capture's warm-up, too
 
@@ -53,7 +52,7 @@ class Buckets:
 
     def get(self, task: Task, rows: np.ndarray, arrays: StepArrays) -> tuple[Bucket, Callable[[], None] | None]:
         """Returns a loaded bucket for the rows at positions `[R]` of a task; on a GPU also the replay of its steps."""
-        positions, steps, batch = self.examples.to_device(rows), len(arrays[0]), arrays[0].shape[2]
+        positions, steps, batch = self.examples.to_device(rows), len(arrays.examples), arrays.examples.shape[2]
         if self.graph_cache is None:
             return self.make_bucket(task, positions), None
         steps_per_graph = 1 if self.recipe.privacy.example_clip is not None else choose_steps_per_graph(steps)
@@ -63,14 +62,14 @@ class Buckets:
         bucket.load(task, positions)
         assert bucket.step_schedule is not None
         bucket.step_schedule.load(
-            self.examples.to_device(pack_steps(*arrays, round_up_to_multiple(steps, steps_per_graph)))
+            self.examples.to_device(pack_steps(arrays, round_up_to_multiple(steps, steps_per_graph)))
         )
         return bucket, replay
 
     def make_bucket(self, task: Task, positions: torch.Tensor) -> Bucket:
         """Returns a new bucket, loaded with the rows at the positions `[R]` of a task."""
         rule, privacy = self.recipe.rule, self.recipe.privacy
-        bucket = Bucket(task, positions, rule.at(task.lr), self.examples, self.order)
+        bucket = Bucket(task, positions, rule.at(task.lr), self.examples, self.layout, self.order)
         bucket.load(task, positions)
         if privacy.example_clip is not None:
             bucket.noise = Noise(len(positions), self.layout.parameters, privacy.example_noise, positions.device)

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from fedexp.training.stacked.bucket import Bucket
+from fedexp.training.stacked.step_schedule import StepArrays
 
 
 class GraphShape(NamedTuple):
@@ -50,26 +51,21 @@ def choose_steps_per_graph(steps: int) -> int:
     return max(length for length in GRAPH_LENGTHS if length == 1 or 0 < -(-steps // length) * length * 16 <= steps * 17)
 
 
-StepArrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-
-
 def pad_rows(rows: np.ndarray, arrays: StepArrays, usual: tuple[int, int]) -> tuple[np.ndarray, StepArrays]:
-    """Rounds up R and B of positions `[R]`, examples and masks `[S, R, B]`, active steps `[S, R]`, pulls `[S, R, 1]`.
+    """Rounds up R and B of positions `[R]` and of the arrays of their steps.
 
     Neither past their `usual` sizes, which follow from the config. An added row is the last one again, which takes no
     step; an added example is the batch's last one with mask 0.
     """
-    index, mask, active_steps, pull_mask = arrays
+    index, mask, active_steps, *flags = arrays
     sizes = len(rows), index.shape[2]
     added_rows, added_examples = (round_up_size(size, most) - size for size, most in zip(sizes, usual, strict=True))
     rows = np.concatenate([rows, np.repeat(rows[-1:], added_rows)])
     index = np.pad(index, ((0, 0), (0, added_rows), (0, added_examples)), mode="edge")
     mask = np.pad(mask, ((0, 0), (0, added_rows), (0, added_examples)))
-    return rows, (
-        index,
-        mask,
-        np.pad(active_steps, ((0, 0), (0, added_rows))),
-        np.pad(pull_mask, ((0, 0), (0, added_rows), (0, 0))),
+    active_steps = np.pad(active_steps, ((0, 0), (0, added_rows)))
+    return rows, StepArrays(
+        index, mask, active_steps, *(np.pad(flag, ((0, 0), (0, added_rows), (0, 0))) for flag in flags)
     )
 
 

@@ -30,9 +30,9 @@ from fedexp.training.per_example.clipped_sum import ClippedGradientSum
 from fedexp.training.stacked.batch_schedule import BatchSchedule
 from fedexp.training.stacked.bucket import Bucket
 from fedexp.training.stacked.buckets import Buckets, round_up_to_multiple
-from fedexp.training.stacked.graph_cache import CudaGraphCache, StepArrays, pad_rows
+from fedexp.training.stacked.graph_cache import CudaGraphCache, pad_rows
 from fedexp.training.stacked.row_groups import RowGroups
-from fedexp.training.stacked.step_schedule import StepBatch, steps_on_host
+from fedexp.training.stacked.step_schedule import StepArrays, StepBatch, steps_on_host
 
 Tensors = tuple[torch.Tensor, ...]
 PREFETCH_DIVISOR = 8 * 16  # an eighth of the memory for coins, which take 16 bytes each while they are drawn
@@ -108,7 +108,8 @@ class StackedTrainer:
     def _run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
         row_count, schedule = len(rows), BatchSchedule.of([task.batches[row] for row in rows.tolist()])
         index, mask = schedule.examples([task.plan.shards[row] for row in rows.tolist()])
-        arrays = index, mask, schedule.active_steps, schedule.pull_mask(self.rule)
+        flags = schedule.pull_mask(self.rule), schedule.first_phase(self.rule)
+        arrays = StepArrays(index, mask, schedule.active_steps, *flags)
         if not self.is_eager:
             rows, arrays = pad_rows(rows, arrays, self.usual_sizes)
         self.network.train()
@@ -128,7 +129,7 @@ class StackedTrainer:
 
     def _descend(self, task: Task, bucket: Bucket, arrays: StepArrays) -> torch.Tensor:
         """Takes all steps; returns the losses before each, `[S, R]`."""
-        steps, active_steps = steps_on_host(*arrays), arrays[2]
+        steps, active_steps = steps_on_host(arrays), arrays.active_steps
         losses = torch.zeros(active_steps.shape)
         for step in range(len(active_steps)):
             task.watch(step, len(active_steps))
@@ -145,7 +146,7 @@ class StackedTrainer:
         Every row draws its noise from a generator of its own, which cannot be captured.
         """
         assert bucket.step_schedule is not None
-        active_steps, steps_per_graph = arrays[2], bucket.step_schedule.steps_per_graph
+        active_steps, steps_per_graph = arrays.active_steps, bucket.step_schedule.steps_per_graph
         losses = bucket.losses.new_zeros(
             (max(1, round_up_to_multiple(len(active_steps), steps_per_graph)), len(bucket.w))
         )
@@ -231,8 +232,11 @@ class StackedTrainer:
     def _update_rows(self, bucket: Bucket, step: StepBatch, gradient: torch.Tensor, loss: torch.Tensor) -> torch.Tensor:
         """Updates all rows by their gradients `[R, P]`, in place; returns the losses `[R]` unchanged."""
         w, rule = bucket.w[:, : self.layout.parameters], bucket.rule
+        active = bucket.phases.moving(step.first_phase, step.active)
+        if active is not step.active:
+            gradient = mask_rows(gradient, active)
         direction = rule.direction(rule.clip_gradient(gradient), w, bucket.anchor)
-        rule.update(w, direction, bucket.slots, step.steps_after, step.active)
+        rule.update(w, direction, bucket.slots, step.steps_after, active)
         rule.pull(w, bucket.anchor, step.pull_mask)
         return loss
 

@@ -11,13 +11,19 @@ from worlds import Tiny, same, uploads_like, world_of
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Trained
-from fedexp.parts import ModelOutputs
+from fedexp.parts import LocalRule, ModelOutputs
 from fedexp.simulation import context
 from fedexp.simulation.messages import open_messages
 from fedexp.simulation.round import run_round
 from fedexp.simulation.world import World
 
 STILL = {"adamw": ("local.weight_decay=0",)}  # what moves a model without a gradient
+
+
+def filled_slots(rule: LocalRule, anchor: torch.Tensor) -> torch.Tensor:
+    slots = torch.zeros(rule.slots, *anchor.shape)
+    rule.fill(slots, anchor)
+    return slots
 
 
 @pytest.mark.parametrize("option", options("local"))
@@ -36,7 +42,7 @@ class TestLocalRule:
         world, start, anchor = self.begun(tiny, option, *STILL.get(option, ()))
         rule, w = world.exp.local, start.clone()
         direction = rule.direction(torch.zeros_like(w), w, anchor)
-        rule.update(w, direction, torch.zeros(rule.slots, *w.shape), torch.tensor(1.0), torch.ones(3, 1))
+        rule.update(w, direction, filled_slots(rule, anchor), torch.tensor(1.0), torch.ones(3, 1))
         rule.pull(w, anchor, torch.ones(3, 1))
         assert torch.equal(w, start)
 
@@ -44,7 +50,7 @@ class TestLocalRule:
         world, start, anchor = self.begun(tiny, option)
         rule, w, grad = world.exp.local, start.clone(), torch.rand(start.shape) + 0.1
         active = torch.tensor([[1.0], [0.0], [1.0]])
-        rule.update(w, rule.direction(grad, w, anchor), torch.zeros(rule.slots, *w.shape), torch.tensor(1.0), active)
+        rule.update(w, rule.direction(grad, w, anchor), filled_slots(rule, anchor), torch.tensor(1.0), active)
         rule.pull(w, anchor, active)
         assert (w[0] < start[0]).all()
         assert torch.equal(w[1], start[1])
@@ -52,7 +58,7 @@ class TestLocalRule:
     def test_a_done_row_is_not_touched_by_what_is_not_a_number(self, tiny: Tiny, option: str):
         world, start, anchor = self.begun(tiny, option)
         rule, w, grad = world.exp.local, start.clone(), torch.rand(start.shape)
-        slots, anchor = torch.zeros(rule.slots, *w.shape), anchor.clone()
+        slots, anchor = filled_slots(rule, anchor), anchor.clone()
         grad[1], anchor[1] = torch.nan, torch.nan
         active = torch.tensor([[1.0], [0.0], [1.0]])
         rule.update(w, rule.direction(grad, w, anchor), slots, torch.tensor(1.0), active)
@@ -76,7 +82,11 @@ class TestLocalRule:
             torch.testing.assert_close(*ends, atol=1e-5, rtol=0)
 
     def test_what_an_example_costs_depends_on_it_alone(self, tiny: Tiny, option: str):
-        exp, labels, counts = spec.build(tiny(f"local={option}")), torch.arange(4) % 3, torch.tensor([2.0, 1.0, 0.0])
+        exp, labels, counts = (
+            spec.build(tiny(f"local={option}")),
+            torch.arange(4) % 3,
+            torch.tensor([2.0, 1.0, 0.0]),
+        )
         seen = [ModelOutputs(torch.randn(4, 3), torch.randn(4, 5)) for _ in range(1 + len(exp.local.compares))]
 
         def cost(place: slice) -> torch.Tensor:
@@ -93,7 +103,8 @@ class TestLocalRule:
             ctx, kept = context.make_context(world, number), copy.deepcopy(memory)
             rows = torch.randn(3, world.layout.size)
             start, _ = world.exp.local.begin(received, np.arange(3), memory, ctx)
-            trained = Trained(np.arange(3), np.full(3, 2), received, start, rows.clone())
+            slot = rows[:, : world.layout.parameters] if world.exp.local.finish_needs_slot else None
+            trained = Trained(np.arange(3), np.full(3, 2), received, start, rows.clone(), slot)
             message, following = world.exp.local.finish(trained, memory, ctx)
             torch.testing.assert_close(received + message[:, : world.layout.size], rows)
             extra = len(world.exp.local.extra_rows) * world.layout.parameters
@@ -111,7 +122,8 @@ class TestLocalRule:
         received, owner = world.first.flat.expand(3, -1), np.array([SERVER, 2, 4])
         rows = torch.randn(3, world.layout.size)
         rows[1, 3] = torch.nan
-        trained = Trained(owner, np.array([1, 1, 0]), received, received, rows)
+        slot = rows[:, : world.layout.parameters] if world.exp.local.finish_needs_slot else None
+        trained = Trained(owner, np.array([1, 1, 0]), received, received, rows, slot)
         _, memory = world.exp.local.finish(trained, {}, context.make_context(world, 1))
         assert len(memory.get("owner", ())) == 0
 

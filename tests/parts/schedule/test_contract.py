@@ -17,7 +17,7 @@ from fedexp.parts.server_optimizer.momentum import Momentum
 from fedexp.simulation import context
 from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.setup.compatibility import refuse
-from fedexp.training.stacked.step_schedule import steps_on_host
+from fedexp.training.stacked.step_schedule import StepArrays, steps_on_host
 from fedexp.training.stacked.trainer import StackedTrainer
 
 STILL = {"constant": ("schedule.warmup=0",), "exponential": ("schedule.gamma=1",), "step": ("schedule.gamma=1",)}
@@ -94,7 +94,8 @@ def test_a_captured_step_reads_the_rate_from_its_bucket(tiny: Tiny):
     bucket = trainer.buckets.make_bucket(task, torch.arange(3))
     bucket.rule = trainer.rule.at(bucket.lr)
     ones = np.ones((1, 3, 1), dtype=np.float32)
-    turn = steps_on_host(np.arange(60).reshape(1, 3, 20), np.ones((1, 3, 20), bool), ones[..., 0] > 0, 0 * ones).at(0)
+    index, mask = np.arange(60).reshape(1, 3, 20), np.ones((1, 3, 20), bool)
+    turn = steps_on_host(StepArrays(index, mask, ones[..., 0] > 0, 0 * ones, 0 * ones)).at(0)
     moves = []
     for lr in (0.5, 0.25, 0.0):
         bucket.load(replace(task, lr=lr), torch.arange(3))

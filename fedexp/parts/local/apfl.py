@@ -1,0 +1,58 @@
+"""APFL's clients (Deng et al. 2020, arXiv 2003.13461, algorithm 1): each uses a mixture of two models.
+
+A participant that received w trains it as in FedAvg, and on the same batches its own v through the mixture
+u = alpha v + (1 - alpha) w: v <- v - lr alpha grad F_k(u), both from the values before the step. With `learn_alpha`
+its alpha moves, too: alpha <- alpha - lr <v - w, grad F_k(u)>, kept in [0, 1] (equation 11). v begins as the first
+model. v and alpha never leave the client, which uses u; one that was never asked uses the global model. alpha = 0 is
+FedAvg's local model, alpha = 1 a model trained alone.
+
+Deviation: the paper moves alpha once a round, here it moves in every step. The simulation keeps two rows for every
+client that was ever selected. A training that is not finite leaves them as they were.
+"""
+
+from dataclasses import fields
+from typing import Annotated
+
+import torch
+
+from fedexp.parts import Facts, Fraction, Layout, Model, select_rows
+from fedexp.parts.local.heavy_ball import HeavyBall
+from fedexp.parts.local.paired_model import PairedCompanion, refuse_buffers
+
+
+class APFL(HeavyBall):
+    """SGD, and a companion that is mixed with it."""
+
+    keeps_rows = True
+
+    alpha: Annotated[float, Fraction] = 0.5
+    learn_alpha: bool = False
+
+    @property
+    def companion(self) -> "APFLCompanion":
+        return APFLCompanion(**{field.name: getattr(self, field.name) for field in fields(self)})
+
+    def refuse(self, model: Model, facts: Facts) -> None:
+        refuse_buffers(self, model, facts)
+
+
+class APFLCompanion(PairedCompanion):
+    """The private entries are alpha, then v."""
+
+    alpha: Annotated[float, Fraction] = 0.5
+    learn_alpha: bool = False
+
+    def first_private(self, first: torch.Tensor, layout: Layout) -> torch.Tensor:
+        return torch.cat([first.new_full((1,), self.alpha), first])
+
+    def combine(self, private: torch.Tensor, shared: torch.Tensor, layout: Layout) -> torch.Tensor:
+        alpha, v = private[..., :1], private[..., 1:]
+        return alpha * v + (1 - alpha) * shared
+
+    def update(
+        self, w: torch.Tensor, grad: torch.Tensor, slots: torch.Tensor, step: torch.Tensor, active: torch.Tensor | None
+    ) -> None:
+        before = w[..., :1].clone()
+        super().update(w, grad, slots, step, active)
+        alpha = w[..., :1].clamp(0, 1) if self.learn_alpha else before
+        w[..., :1] = alpha if active is None else select_rows(active, alpha, before)

@@ -1,0 +1,31 @@
+"""FedRep's clients (Collins et al. 2021, arXiv 2102.07078, algorithm 1): first the own head, then the shared body.
+
+In a round a client trains its `layers` (the head, by default the last linear layer) for `head_epochs`, while the body
+stays as it was received; then, for `epochs` or `steps`, the body while the head stays. The body is sent, the head never
+is, as with `local=personal_layer`. The authors' experiments train the head for ten epochs and the body for one:
+`epochs=1 head_epochs=10`. The optimizer starts anew in each round, but not between head and body, which have momentum
+of their own. In the paper the head is trained once more before a client's model is measured; here that is
+`evaluation.fine_tune_epochs`, of the whole network.
+"""
+
+from typing import Annotated
+
+import numpy as np
+
+from fedexp.parts import Range
+from fedexp.parts.local.fedbabu import FedBABU
+
+
+class FedRep(FedBABU):
+    """SGD on the head, then on the body."""
+
+    head_epochs: Annotated[int, Range(1)] = 1
+
+    def steps_in(self, epoch: int) -> int:
+        return self.head_epochs * epoch + super().steps_in(epoch)
+
+    def passes(self, examples: np.ndarray) -> np.ndarray:
+        return self.head_epochs + super().passes(examples)
+
+    def first_phase(self, steps: int, epoch: int) -> np.ndarray:
+        return np.arange(steps) < self.head_epochs * epoch
