@@ -1,5 +1,6 @@
 """Runs in which clients train on while the server steps: their limits, their factors, and what they remember."""
 
+import re
 from dataclasses import replace
 from itertools import islice
 
@@ -8,6 +9,7 @@ import pytest
 import torch
 from worlds import Tiny, rounds_with_rows, same, uploads_like, world_of
 
+from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Memory, Plan, State
 from fedexp.parts.context import Context
@@ -266,6 +268,8 @@ REFUSED = {
     "aggregator=pfnm": "aggregator=pfnm changes the widths of its hidden layers",
     "scenario.training=local": "scenario.training=local has every client train alone",
     "evaluation.local_models=true": "evaluation.local_models adds uploads to the model of their round",
+    "fleet.deadline_s=20": "lets clients train on while the server steps, but fleet.deadline_s ends a round in which",
+    "selector.count=2": "selector.count=2 does nothing with pacing=buffered: as many clients begin as pacing.clients",
     "pacing.slow_after=3": "pacing.slow_after lowers the server's rate where uploads are old",
     "pacing.clients=99": "pacing.clients must be at most the number of clients, 6, got 99",
 }
@@ -273,10 +277,60 @@ REFUSED = {
 
 @pytest.mark.parametrize("word", REFUSED)
 def test_what_does_not_go_with_it_is_refused(tiny: Tiny, word: str):
-    from fedexp.core import part as spec
-
     with pytest.raises(ConfigError, match=REFUSED[word].replace("(", "\\(")):
         refuse(spec.build(tiny("pacing=buffered", "fleet=simulated", word)))
+
+
+SIZES = {
+    "selector=random selector.count=null selector.fraction=0.3": "selector.fraction=0.3",
+    "selector=afl selector.count=2": "selector.count=2",
+    "selector=oort selector.count=2": "selector.count=2",
+    "selector=power_of_choice selector.count=2": "selector.count=2",
+    "selector=power_of_choice selector.count=2 selector.candidates=3": "",  # three are looked at for two that begin
+    "selector=power_of_choice selector.candidates=6": "",
+    "selector=random selector.count=2 pacing=over_selection pacing.uploads=1": "",
+}
+
+
+@pytest.mark.parametrize("words", SIZES)
+def test_sizes_of_a_round_that_has_places_are_refused(tiny: Tiny, words: str):
+    exp = spec.build(tiny("pacing=buffered", "fleet=simulated", *words.split()))
+    if not SIZES[words]:
+        refuse(exp)
+        return
+    with pytest.raises(ConfigError, match=f"{re.escape(SIZES[words])} does nothing with pacing=buffered: .*leave it"):
+        refuse(exp)
+
+
+class Hurried(Random):
+    """Says when a round must end."""
+
+    def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
+        plan, memory = super().choose(memory, ctx)
+        return replace(plan, deadline_s=5.0), memory
+
+
+def test_a_plan_with_a_deadline_is_refused(tiny: Tiny):
+    world = world_of(tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.buffer=2"))
+    world = replace(world, exp=replace(world.exp, selector=Hurried(count=3)))
+    with pytest.raises(ConfigError, match=r"choose must return a Plan without deadline_s .*, got 5: clients train on"):
+        run_round(world.exp, world, world.initial_state())
+
+
+class Nobody(Random):
+    """Finds nobody fit to train in the first two steps."""
+
+    def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
+        plan, memory = super().choose(memory, ctx)
+        return plan if ctx.round > 2 else ctx.plan(plan.owner[:0]), memory
+
+
+def test_without_anybody_to_ask_the_server_waits(tiny: Tiny):
+    world = world_of(tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.buffer=2", "fleet.idle_s=40"))
+    world = replace(world, exp=replace(world.exp, selector=Nobody(count=3)))
+    seconds = [state.sim_s for state, *_ in islice(rounds_with_rows(world), 3)]
+    assert seconds[:2] == [40.0, 80.0]
+    assert seconds[2] < 80 + 40
 
 
 def test_a_buffer_that_cannot_be_filled_is_refused():
