@@ -175,6 +175,31 @@ def test_a_run_goes_on_from_any_step(tiny: Tiny):
         assert after.sim_s == whole[number].sim_s
 
 
+def saved_without(state: State, *names: str) -> State:
+    """A state as a version saved it that did not keep these columns of the clients that train."""
+    pacing = state.memory["pacing"]
+    flight = {name: column for name, column in pacing["flight"].items() if name not in names}
+    return replace(state, memory={**state.memory, "pacing": {**pacing, "flight": flight}})
+
+
+@pytest.mark.parametrize("names", [("importance",), ("leaves_s",), ("importance", "leaves_s")])
+def test_a_state_of_an_earlier_version_goes_on(tiny: Tiny, names: tuple[str, ...]):
+    """Importance came after the other columns, and nobody set it; clients did not go away."""
+    config = tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.clients=4", "pacing.buffer=2")
+    world, whole = world_of(config), states_of(config, 5)
+    after, _, sent = run_round(world.exp, world, saved_without(whole[3], *names))
+    assert torch.equal(after.models[0].flat, whole[4].models[0].flat)
+    assert same(after.memory["pacing"], whole[4].memory["pacing"])
+    assert sent.importance.tolist() == [1.0, 1.0]
+
+
+def test_a_state_that_lacks_more_is_refused(tiny: Tiny):
+    config = tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.clients=4", "pacing.buffer=2")
+    world, state = world_of(config), states_of(config, 2)[1]
+    with pytest.raises(ConfigError, match=r"the saved state does not say ready_s of the clients .*; resume with the"):
+        run_round(world.exp, world, saved_without(state, "ready_s"))
+
+
 @pytest.mark.parametrize("codec", ["none", "float16"])
 def test_engines_agree(tiny: Tiny, codec: str):
     words = (*FLEET, *WORDS, "pacing=buffered", "pacing.clients=5", "pacing.buffer=3", f"codec={codec}")
