@@ -18,7 +18,7 @@ from fedexp.parts.selector.random import Random
 from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.setup.compatibility import refuse
-from fedexp.simulation.start import start
+from fedexp.simulation.start import dispatch_versions, start
 from fedexp.simulation.world import World
 
 WORDS = ("scenario.participants=3", "local.epochs=2", "local.batch_size=7", "model.dropout=0.2", "rounds=20")
@@ -153,8 +153,8 @@ def test_clients_train_on_the_model_that_they_were_sent(tiny: Tiny):
     models = {}
     for _ in range(8):
         models[state.round + 1] = state.models[0].flat
-        jobs, *_ = start(world.exp, world, state, context.begin_round(world.exp, world, state))
-        for begun, received in zip(jobs.begun.tolist(), jobs.received, strict=True):
+        jobs, _, memory = start(world.exp, world, state, context.begin_round(world.exp, world, state))
+        for begun, received in zip(jobs.begun.tolist(), dispatch_versions(world.exp, world, jobs, memory), strict=True):
             assert torch.equal(received, models[begun])
         before, (state, _, sent) = state, run_round(world.exp, world, state)
         memory = state.memory["pacing"]["arrived"]
