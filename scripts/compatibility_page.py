@@ -50,9 +50,9 @@ def told(row: Incompatibility) -> str:
 
 def words(role: str, flag: str) -> str:
     """Whose flag is so, as words of the command line."""
-    if role in roles.role_names():
-        return f"`{role}={', '.join(options(role, flag))}`"
-    return f"`{VALUES.get(SETTINGS[role, flag], SETTINGS[role, flag])}`" if role else "the server"
+    if (role, flag) in SETTINGS:
+        return f"`{VALUES.get(SETTINGS[role, flag], SETTINGS[role, flag])}`"
+    return f"`{role}={', '.join(options(role, flag))}`" if role else "the server"
 
 
 def said(text: str, role: str, flag: str) -> str:

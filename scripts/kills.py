@@ -3,7 +3,8 @@
     python scripts/kills.py                  # 300 kills
     python scripts/kills.py --kills 30 --seed 1 --options selector=oort
 
-The runs go through all selectors, aggregators, local rules, privacy, clusterings and pacings, alone and with a worker.
+The runs go through all selectors, aggregators, local rules, privacy, clusterings, pacings and laws of availability,
+alone and with a worker; half of the others have clients come and go, too.
 A kill falls inside a write of a table, a state or the summary; after a completed round; anywhere; or on the worker
 alone, of which the first process must say so and end. Tables and summary (but timings) and models must then be equal,
 byte by byte. Ends with `300 of 300 end with the same results`, else with exit code 1 and which did not.
@@ -39,7 +40,10 @@ from scripts.fuzz.options import needed  # noqa: E402
 from tests.kept import kept_bytes  # noqa: E402
 from tests.test_every_option import OPTIONS  # noqa: E402
 
-GROUPS = ("selector", "aggregator", "local", "privacy", "clustering", "pacing")
+GROUPS = ("selector", "aggregator", "local", "privacy", "clustering", "pacing", "availability")
+LAWS = [option for option in OPTIONS if option.startswith("availability=") and not option.endswith("=always")]
+TRACE = "availability=trace"
+WINDOWS = "client,from_s,to_s\n" + "".join(f"{client},{client},{client + 3}\n" for client in range(6))
 CYCLE = ("write", "round", "any", "round", "worker")  # of 300 kills 60 fall on a worker alone
 ROUNDS = 6
 SAVED = {"checkpoint_s": 0, "keep_states": 2}
@@ -173,10 +177,13 @@ def after_each_round(act: Callable[[int], object]) -> None:
 
 
 def whole(option: str, place: Path) -> Whole:
-    """The run of an option, begun from the command line."""
+    """The run of an option, or of several with blanks between, begun from the command line."""
     place.mkdir()
     saved = tuple(f"{key}={value}" for key, value in SAVED.items())
-    words = ("run", *needed(option), *saved, f"rounds={ROUNDS}", "hydra.run.dir=run")
+    if TRACE in option.split():
+        (place / "windows.csv").write_text(WINDOWS)
+        saved += (f"availability.path={place.absolute()}/windows.csv", "availability.repeat_s=9")
+    words = ("run", *needed(*option.split()), *saved, f"rounds={ROUNDS}", "hydra.run.dir=run")
 
     def act() -> int:
         doom = Doom(-1)
@@ -197,6 +204,7 @@ def whole(option: str, place: Path) -> Whole:
 def planned(kills: int, seed: int, options: Sequence[str]) -> list[Kill]:
     """Which kills there are: kinds and numbers of workers in turn, and all options in every possible order."""
     draw = np.random.default_rng(seed)
+    options = [beside(option, np.random.default_rng([seed, number])) for number, option in enumerate(options)]
     plan, order = [], np.arange(len(options))
     for number in range(kills):
         kind = CYCLE[number % len(CYCLE)]
@@ -206,6 +214,13 @@ def planned(kills: int, seed: int, options: Sequence[str]) -> list[Kill]:
         option = options[int(order[number % len(options)])]
         plan.append(Kill(number, option, kind, workers, *draw.random(2).tolist()))
     return plan
+
+
+def beside(option: str, draw: np.random.Generator) -> str:
+    """An option with another one beside it: a pacing beside an availability, an availability beside half of others."""
+    if option.startswith("availability="):
+        return f"{draw.choice([pacing for pacing in OPTIONS if pacing.startswith('pacing=')])} {option}"
+    return f"{option} {draw.choice(LAWS)}" if draw.random() < 0.5 else option
 
 
 def killed(kill: Kill, known: Whole, folder: Path) -> str:

@@ -10,7 +10,9 @@ import torch
 
 from fedexp.parts import (
     Aggregator,
+    Arrivals,
     Attack,
+    Availability,
     Clustering,
     Context,
     Data,
@@ -19,11 +21,13 @@ from fedexp.parts import (
     Fleet,
     LocalRule,
     Memory,
+    Pacing,
     Plan,
     Selector,
     ServerOptimizer,
     Split,
     Stop,
+    Timeline,
     Uploads,
     Weights,
 )
@@ -92,6 +96,26 @@ class Stepped(LocalRule):
 
     def finish(self, trained: Any, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
         return changed("finish", (trained.delta(), memory))
+
+
+class Beginning(Pacing):
+    def due(self, plan: Plan, model: Weights, memory: Memory, ctx: Context) -> tuple[Arrivals, Memory]:
+        return changed("due", super().due(plan, model, memory, ctx), ctx)
+
+
+class Coming(Availability):
+    """Every client comes at an even second and goes at the next odd one, client 0 the other way round."""
+
+    changes = True
+
+    first_second = 0
+
+    def timeline(self, clients: int, seed: int) -> Timeline:
+        def timeline(owner: np.ndarray, now_s: float) -> tuple[np.ndarray, np.ndarray]:
+            present = (now_s // 1 % 2 == self.first_second) ^ (owner == 0)
+            return changed("timeline", (present, np.full(len(owner), now_s // 1 + 1)), owner)
+
+        return timeline
 
 
 class Made(Dataset):

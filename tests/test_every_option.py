@@ -41,7 +41,11 @@ NEEDS = {
     "clustering=output_similarity": PUBLIC,
     **{f"server_schedule={name}": RATED for name in ("exponential", "step", "cosine", "linear")},
     "stop=simulated_time": (SIMULATED,),
-    **{f"availability={name}": (SIMULATED,) for name in ("markov", "day", "lognormal", "sin_lognormal")},
+    **{
+        f"availability={name}": (SIMULATED, "availability.redraw_s=2")
+        for name in ("markov", "day", "lognormal", "sin_lognormal")
+    },
+    "availability=trace": (SIMULATED,),
     "pacing=periodic": ("scenario.participants=3",),
     "pacing=over_selection": (SIMULATED, "scenario.participants=3", "pacing.uploads=2"),
     "selector=fedcs": (SIMULATED,),

@@ -3,9 +3,13 @@
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
+from composing import config
 
+from fedexp.core import part as spec
+from fedexp.simulation.setup.compatibility import refuse
 from scripts import kills
 
 OPTIONS = ("clustering=kmeans_updates",)
@@ -41,6 +45,26 @@ def test_every_option_meets_every_kind_of_kill():
         "any": 60,
         "worker": 60,
     }
+
+
+def test_half_of_them_have_clients_come_and_go_and_all_can_be_begun(tmp_path: Path):
+    options = [option for option in kills.OPTIONS if option.partition("=")[0] in kills.GROUPS]
+    drawn = {kill.option for kill in kills.planned(300, 0, options)}
+    assert len(drawn) == len(options)
+    with_law = {option for option in drawn if any(law in option.split() for law in kills.LAWS)}
+    assert 0.4 * len(drawn) < len(with_law) < 0.8 * len(drawn)
+    assert {law for option in with_law for law in option.split() if law in kills.LAWS} == {*kills.LAWS}
+    (tmp_path / "windows.csv").write_text(kills.WINDOWS)
+    for option in drawn:
+        path = (f"availability.path={tmp_path}/windows.csv",) if kills.TRACE in option.split() else ()
+        refuse(spec.build(config(*kills.needed(*option.split()), *path)))
+
+
+def test_a_trace_is_written_for_the_run(tmp_path: Path):
+    known = kills.whole("pacing=buffered availability=trace", tmp_path / "one")
+    present = pd.read_csv(known.folder / "metrics.csv")["availability.present"]
+    assert len(present) == kills.ROUNDS
+    assert present.nunique() > 1
 
 
 def test_what_differs_is_found(tmp_path: Path):

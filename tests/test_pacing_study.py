@@ -58,8 +58,10 @@ def test_every_method_can_compete(study: list[ModuleType]):
     methods, shared = read_methods([str(FOLDER / "methods.yaml"), *(word for word in words if "=" in word)])
     assert methods[0].name == study[2].FIRST
     assert [word for word in shared if "interval" in word] == [study[0].RATE]
-    searched = [word for method in methods for word in method.words if "interval" in word]
-    assert all(len([word for word in method.words if "interval" in word]) <= 1 for method in methods)
+    own = [[word for word in method.words if "interval(" in word or "range(" in word] for method in methods]
+    assert max(map(len, own)) == 1
+    searched = [word for words in own for word in words]
+    assert {word.partition("=")[0] for word in searched} >= {"pacing.uploads", "pacing.period_s", "fleet.deadline_s"}
     for word in (study[0].RATE, *searched):
         assert word.startswith(study[0].TUNED)
 

@@ -141,16 +141,28 @@ class Plan(ClientTable):
         return np.array([len(shard) for shard in self.shards], dtype=np.int64)
 
 
+@dataclass(frozen=True)
+class SentModels:
+    """The models that clients train from: those of this round, and of `earlier` ones by their number."""
+
+    present: tuple[Weights, ...]
+    earlier: dict[int, Weights] = field(default_factory=dict)
+
+    def begun_in(self, number: int) -> tuple[Weights, ...]:
+        """The models of a round."""
+        return (self.earlier[number],) if number in self.earlier else self.present
+
+
 @dataclass(frozen=True, kw_only=True)
 class Jobs(Plan):
     """What the server sent out: one job of training for each row of a plan.
 
-    `model [C]` (one of the M), `begun [C]` (the round in which it was sent: its draws follow), `received [C, D]`.
+    `model [C]` (one of the M), `begun [C]` (the round in which it was sent: its draws follow), and the models `sent`.
     """
 
     model: np.ndarray
     begun: np.ndarray
-    received: torch.Tensor
+    sent: SentModels
     seconds: float | None = None  # simulated, until all have arrived; None: the fleet says
 
 

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 Line = dict[str, str]  # a table's cells by column
 LARGEST = 1_000_000_000  # bytes of a table
 
-INTEGER_COLUMNS = ("round", "client", "cluster", "participants", "examples")
+INTEGER_COLUMNS = ("round", "client", "cluster", "participants", "examples", "present")
 NUMERIC_COLUMNS = (
     *("test_loss", "test_accuracy", "validation_loss", "validation_accuracy", "train_loss"),
     *("mb_down", "mb_up", "select_s", "train_s", "aggregate_s", "evaluate_s", "host_s", "sim_s"),
     *("loss_before", "loss_after", "epsilon_rdp", "epsilon_pld", "distance"),
-    *("global", "inside", "personal", "mean"),
+    *("global", "inside", "personal", "mean", "from_s", "to_s"),
 )
 _INTEGER_CELL = re.compile(r"-?\d{1,15}")
 

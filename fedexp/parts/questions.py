@@ -83,6 +83,11 @@ class FleetView(Protocol):
         """Whether uploads come one after another."""
         ...
 
+    @property
+    def idle_s(self) -> float:
+        """How long the server waits if there is nobody whom it can ask, in simulated seconds."""
+        ...
+
     def journeys(self, owner: np.ndarray) -> Journeys:
         """How long the clients `owner [n]` would take, each by itself, if they began in this round."""
         ...

@@ -20,7 +20,7 @@ from fedexp.run.progress import Progress
 from fedexp.run.state import checkpoint
 from fedexp.run.summary_table import summary_table
 from fedexp.run.tables import GrowingCsv, cell_value, first_columns, round_rows, write_table
-from fedexp.simulation.measures import client_scores, confusion_matrix
+from fedexp.simulation.measures import client_scores, confusion_matrix, presence
 from fedexp.simulation.round import Row
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
@@ -124,10 +124,12 @@ class Logbook:
         return table
 
     def _write_last_tables(self) -> bool:
-        """Writes the tables of the last models; returns whether one is of models at the clients."""
+        """Writes the last models' tables and who was there; returns whether one is of models at the clients."""
         at_clients = client_scores.score_rows(self.exp, self.world, self.state)
         answers = confusion_matrix.rows(self.exp, self.world, self.state)
-        for name, lines in (("client_scores.csv", at_clients), (confusion_matrix.NAME, answers)):
+        spans = presence.rows(self.exp, self.world, self.state)
+        last_tables = {"client_scores.csv": at_clients, confusion_matrix.NAME: answers, presence.NAME: spans}
+        for name, lines in last_tables.items():
             if lines:
                 write_table(self.folder / name, lines, tuple(lines[0]))
         if note := describe_undefined_clients(at_clients):

@@ -55,6 +55,10 @@ class FleetQueries:
     def shares_link(self) -> bool:
         return self._world.exp.fleet.shares_link
 
+    @property
+    def idle_s(self) -> float:
+        return self._world.exp.fleet.idle_s
+
     def journeys(self, owner: np.ndarray) -> Journeys:
         return self._world.exp.fleet.journeys(owner, self._ctx)
 

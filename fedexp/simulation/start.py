@@ -5,8 +5,7 @@ import torch
 
 from fedexp.core.client_rows import positions_of
 from fedexp.core.device_arrays import join_rows, neighbours, to_device
-from fedexp.core.values import Jobs, Memory, State, Weights
-from fedexp.parts.pacing.contract import Arrivals
+from fedexp.core.values import Jobs, Memory, SentModels, State, Weights
 from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.context import RoundContext, extra_messages
 from fedexp.simulation.personal_columns import restore_personal
@@ -31,26 +30,21 @@ def start(
     else:
         model = model[positions_of(arrivals.plan.owner, plan.owner)]
     extra_messages(ctx).arrivals = arrivals
-    received = dispatch_versions(exp, world, models, arrivals, model, mem)
+    sent = SentModels(models, arrivals.versions)
     plan_columns = arrivals.plan.owner, arrivals.plan.shards, arrivals.plan.importance, arrivals.plan.deadline_s
-    jobs = Jobs(*plan_columns, model=model, begun=arrivals.begun, received=received, seconds=arrivals.seconds)
+    jobs = Jobs(*plan_columns, model=model, begun=arrivals.begun, sent=sent, seconds=arrivals.seconds)
     return jobs, models, mem
 
 
-def dispatch_versions(
-    exp: Experiment,
-    world: World,
-    models: tuple[Weights, ...],
-    arrivals: Arrivals,
-    model: np.ndarray,
-    mem: dict[str, Memory],
-) -> torch.Tensor:
-    """The rows `[C, D]` that those who arrive started from: of the models of the steps in which each began."""
-    pieces, groups = [], rows_by_round(arrivals.begun)
+def dispatch_versions(exp: Experiment, world: World, jobs: Jobs, mem: dict[str, Memory]) -> torch.Tensor:
+    """The rows `[C, D]` that clients start from: of the models of the rounds in which each job was begun.
+
+    They are put together as late as possible, and nobody holds them after the training.
+    """
+    pieces, groups = [], rows_by_round(jobs.begun)
     for rows in groups:
-        begun = arrivals.begun[rows[:1]].tolist()
-        sent_models = tuple(arrivals.versions[number] for number in begun if number in arrivals.versions) or models
-        pieces.append(dispatch(exp, world, sent_models, model[rows], arrivals.plan.owner[rows], mem))
+        models = jobs.sent.begun_in(int(jobs.begun[rows[0]])) if len(rows) else jobs.sent.present
+        pieces.append(dispatch(exp, world, models, jobs.model[rows], jobs.owner[rows], mem))
     order, received = np.argsort(np.concatenate(groups)), join_rows(pieces)
     return received if neighbours(order) else received[to_device(order, received.device)]
 

@@ -15,7 +15,7 @@ from fedexp.simulation.local_task import make_task, merge_tasks, train_task
 from fedexp.simulation.messages import private_message_columns
 from fedexp.simulation.personal_columns import save_personal
 from fedexp.simulation.setup.experiment import Experiment
-from fedexp.simulation.start import rows_by_round
+from fedexp.simulation.start import dispatch_versions, rows_by_round
 from fedexp.simulation.world import World
 from fedexp.training.client.batches import draw_all
 from fedexp.training.loop.trainer import Task
@@ -23,9 +23,10 @@ from fedexp.training.loop.trainer import Task
 
 @dataclass(frozen=True)
 class RoundJobs:
-    """The jobs that were begun in one round, the context of that round, and their task."""
+    """The jobs that were begun in one round, what their clients `received [C, D]`, that round's context, their task."""
 
     jobs: Jobs
+    received: torch.Tensor
     ctx: Context
     task: Task
 
@@ -38,8 +39,8 @@ def work(
     A job's identity is its client and the round in which it was begun, whatever round it is now: jobs that were begun
     together see the context of their round, and those of one rate train in one stack.
     """
-    positions = rows_by_round(jobs.begun)
-    groups = [prepare(exp, world, jobs_at(jobs, rows), mem, ctx) for rows in positions]
+    positions, received = rows_by_round(jobs.begun), dispatch_versions(exp, world, jobs, mem)
+    groups = [prepare(exp, world, jobs.where(rows), rows_at(received, rows), mem, ctx) for rows in positions]
     messages = []
     for group, out in zip(groups, train_tasks(world, [group.task for group in groups]), strict=True):
         sent, mem = finish(exp, world, group, out, mem)
@@ -48,22 +49,21 @@ def work(
     return concatenate_rows(messages).where(np.argsort(np.concatenate(positions))), mem
 
 
-def jobs_at(jobs: Jobs, positions: np.ndarray) -> Jobs:
-    """The jobs at `positions [n]`; what neighbours received is not copied."""
-    rows = neighbours(positions)
-    if rows is None:
-        return jobs.where(positions)
-    without_rows = replace(jobs, received=jobs.received[:1].expand(len(jobs.owner), -1))  # of which no row is copied
-    return replace(without_rows.where(positions), received=jobs.received[rows])
+def rows_at(received: torch.Tensor, positions: np.ndarray) -> torch.Tensor:
+    """The rows `[n, D]` at `positions [n]` of `received [C, D]`; no copy of neighbours, or where all are one row."""
+    rows = slice(len(positions)) if received.stride(0) == 0 else neighbours(positions)
+    return received[to_device(positions, received.device) if rows is None else rows]
 
 
-def prepare(exp: Experiment, world: World, jobs: Jobs, mem: dict[str, Memory], ctx: RoundContext) -> RoundJobs:
+def prepare(
+    exp: Experiment, world: World, jobs: Jobs, received: torch.Tensor, mem: dict[str, Memory], ctx: RoundContext
+) -> RoundJobs:
     """Makes the task of jobs that were begun in one round, each with its own batches."""
     then = replace(ctx, round=int(jobs.begun[0])) if len(jobs.begun) else ctx
     rules = [exp.local.with_drawn_epochs(owner, then.rng) for owner in jobs.owner.tolist()]
     draws = streams(exp.seed, then.round, "batches", owner=jobs.owner)
     batches = draw_all(rules, jobs.shards, world.labels, draws, exp.privacy.sampling)
-    return RoundJobs(jobs, then, make_task(exp, jobs.received, jobs, batches, mem.get("local", {}), then))
+    return RoundJobs(jobs, received, then, make_task(exp, received, jobs, batches, mem.get("local", {}), then))
 
 
 def train_tasks(world: World, tasks: list[Task]) -> list[torch.Tensor]:
@@ -83,7 +83,7 @@ def finish(
     jobs, task, ctx = group.jobs, group.task, group.ctx
     rows, slot, losses = split_output(out, world.layout, exp.evaluation.loss_columns)
     steps = np.array([client_batches.steps for client_batches in task.batches], np.int64)
-    trained = Trained(jobs.owner, steps, jobs.received, task.start, rows, slot)
+    trained = Trained(jobs.owner, steps, group.received, task.start, rows, slot)
     mem = {**mem}
     mem["privacy"] = check_call(
         exp, "privacy", exp.privacy.spend, trained.owner, trained.steps, mem.get("privacy", {}), ctx

@@ -20,6 +20,7 @@ from fedexp.scoring.metrics import MetricSet
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import DeferredScore, Scorer, Scores
 from fedexp.scoring.side_stream import PendingScore, SideStreamScorer
+from fedexp.simulation.checks.contract_checks import checked_timeline
 from fedexp.simulation.presence import Presence
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.setup.pretraining import Figures
@@ -138,7 +139,7 @@ class World(PreparedRun):
         if not self.exp.availability.changes:
             return None
         clients = self.partition.clients
-        return Presence(self.exp.availability.timeline(clients, self.exp.seed), clients)
+        return Presence(checked_timeline(self.exp, clients), clients)
 
     @cached_property
     def side_stream_scorer(self) -> SideStreamScorer:

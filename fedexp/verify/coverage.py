@@ -7,7 +7,7 @@ from fedexp.config import saved_config
 from fedexp.run import digests
 from fedexp.run.state import checkpoint
 from fedexp.run.tables import first_columns
-from fedexp.simulation.measures import confusion_matrix
+from fedexp.simulation.measures import confusion_matrix, presence
 from fedexp.verify import tables
 from fedexp.verify.comparison import name_rounds
 from fedexp.verify.record import RunRecord
@@ -16,7 +16,7 @@ from fedexp.verify.rerun import Rerun
 SHOWN = 8
 FILES = (  # that are checked, as far as the last line does not say otherwise
     *("metrics.csv", "clients.csv", "digests.csv", "clusters.csv", "client_scores.csv", "federation.csv"),
-    confusion_matrix.NAME,
+    *(confusion_matrix.NAME, presence.NAME),
     *("summary.json", saved_config.NAME, checkpoint.NAME, checkpoint.PREVIOUS),
     *(f"{saved_config.FOLDER}/{name}.yaml" for name in saved_config.FILES),
 )
@@ -27,7 +27,7 @@ def describe_coverage(record: RunRecord, rerun: Rerun, played: Sequence[int], *,
     *first, last = first_columns(rerun.exp)
     checked = [f"{', '.join(first)} and {last} against {digests.NAME}"]
     is_complete = not any(tables.gaps(record, rerun.exp.rounds, rerun.exp.stop))
-    all_names = ("summary.json", "federation.csv", "client_scores.csv", confusion_matrix.NAME)
+    all_names = ("summary.json", "federation.csv", "client_scores.csv", confusion_matrix.NAME, presence.NAME)
     names = all_names if is_complete else ("federation.csv",)
     recomputed_files = [name for name in names if (record.folder / name).is_file()]
     checked += [f"{' and '.join(recomputed_files)} computed again"] if recomputed_files else []

@@ -20,6 +20,7 @@ from fedexp.verify.comparison import (
     name_rounds,
 )
 from fedexp.verify.confusion_matrix import confusion_complaints
+from fedexp.verify.presence import presence_complaints
 from fedexp.verify.record import RunRecord, read
 from fedexp.verify.rerun import ReplayedRound, Rerun, build_rerun
 from fedexp.verify.sampling import Segment, choose, count_computed, largest_count
@@ -150,6 +151,7 @@ def check_files(
     complaints += tables.clustering_complaints(record, divides=rerun.exp.clustering.has_clusters)
     complaints += summary.client_scores_complaints(record, rerun, tolerance)
     complaints += confusion_complaints(record, rerun, tolerance)
+    complaints += presence_complaints(record, rerun, tolerance)
     complaints += [] if gaps else summary.summary_complaints(record, rerun, tolerance)
     for complaint in complaints:
         say(complaint)

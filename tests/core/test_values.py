@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from fedexp.core.client_rows import ClientRows
-from fedexp.core.values import Jobs, Layout, Uploads, concatenate_rows
+from fedexp.core.values import Jobs, Layout, SentModels, Uploads, concatenate_rows
 from fedexp.parts.layers import BatchNorm
 
 
@@ -55,13 +55,13 @@ def test_uploads_are_kept_and_sorted_together():
 def test_jobs_of_several_rounds_are_taken_and_joined_with_all_their_columns():
     """What is no column (the deadline) is that of the first."""
     shards, number = tuple(np.arange(size) for size in (3, 1, 2)), np.arange(3)
-    first = Jobs(number + 4, shards, None, 9.0, model=number, begun=number * 0 + 1, received=torch.arange(6).view(3, 2))
+    first = Jobs(number + 4, shards, None, 9.0, model=number, begun=number * 0 + 1, sent=SentModels(()))
     later = replace(first.where(np.array([2, 0])), begun=np.array([2, 2]))
     assert [len(shard) for shard in later.shards] == later.sizes.tolist() == [2, 3]
     both = concatenate_rows([later, first])
     assert both.owner.tolist() == [6, 4, 4, 5, 6]
-    assert both.begun.tolist() == [2, 2, 1, 1, 1]
-    assert both.received[:, 0].tolist() == [4, 0, 0, 2, 4]
+    assert (both.begun.tolist(), both.model.tolist()) == ([2, 2, 1, 1, 1], [2, 0, 0, 1, 2])
+    assert both.sent is first.sent
     assert (both.sizes.tolist(), both.importance, both.deadline_s) == ([2, 3, 3, 1, 2], None, 9.0)
     assert first.where(np.ones(3, dtype=bool)) is first is concatenate_rows([first])
 

@@ -31,6 +31,7 @@ RUNS = {
     "stopped": ("rounds=4", "stop=simulated_time", "stop.minutes=1000", "fleet=simulated"),
     "private": ("rounds=3", "privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3"),
     "confused": ("rounds=2", "evaluation.metrics=[accuracy,auroc,confusion_matrix]"),
+    "away": ("rounds=4", "fleet=simulated", "availability=markov", "availability.redraw_s=2"),
 }
 Forge = Callable[[Path], Any]
 
@@ -362,6 +363,15 @@ FORGERIES: dict[str, tuple[str, Forge, str]] = {
         "run",
         written("confusion_matrix.csv", "true class,0,1,2\n0,60,0,0\n1,0,0,0\n2,0,0,0\n"),
         "confusion_matrix.csv is there, but no such run writes it",
+    ),
+    "presence.csv: never away": ("away", cell("presence.csv", 1, "present", "2"), "present of client 0 is 2 in"),
+    "presence.csv: a moment": ("away", cell("presence.csv", 1, "to_s", "0.001"), "to_s of client 0 is 0.001 in"),
+    "presence.csv: a line left out": ("away", lines("presence.csv", lambda cells: cells[:-1]), "lines in presence.csv"),
+    "presence.csv: a column": ("away", column("presence.csv", "fair", "1"), "presence.csv has a column fair"),
+    "presence.csv: of clients that stay": (
+        "run",
+        written("presence.csv", "client,from_s,to_s,present\n0,0.0,9.0,0\n"),
+        "presence.csv is there, but no such run writes it",
     ),
     "metrics.csv: an auroc": ("confused", cell("metrics.csv", 2, "test_auroc", "0.999"), "test_auroc is 0.999"),
     "client_scores.csv: an accuracy": (

@@ -16,7 +16,8 @@ in the queue uploads instead. With `dropout_in` it breaks off in the middle, aft
 its upload, or of both; so does a client that goes away (`availability`). The server waits until then, and what the
 client did is lost. With a deadline (the round's own, or `deadline_s`) uploads that would end after it are lost, and the
 round ends there. A round without participants or without any upload lasts until its deadline; without a deadline the
-server waits for `idle_s`. Legend: n clients.
+server waits for `idle_s`. Where clients train on while the server steps there are no deadlines, and the server waits
+for `idle_s` if nobody trains. Legend: n clients.
 """
 
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from fedexp.parts import Context, Fleet, Fraction, Journeys, Memory, Plan, Posit
 
 FORWARD = 1 / 3  # share of the time of training on an example
 ANSWER_BITS = 32  # of a loss
+IDLE_S = 180.0  # of a round without participants, unless something else is asked for
 
 
 @dataclass(frozen=True)
@@ -113,9 +115,13 @@ class Machines(Fleet):
     deadline_s: Annotated[float, Positive] | None = None
     overhead_s: Annotated[float, Range(0)] = 0.0
     link: Literal["shared", "own"] = "shared"
-    idle_s: Annotated[float, Positive] = 180.0
+    idle_s: Annotated[float, Positive] = IDLE_S
 
     simulates = True
+
+    @property
+    def changes_idle_s(self) -> bool:
+        return self.idle_s != IDLE_S
 
     @property
     def shares_link(self) -> bool:

@@ -7,7 +7,9 @@ alpha (w - x - g_k / alpha).
 
 Small alpha is not FedAvg, since the server divides by it; alpha = 0 is. Deviations: alpha is the same for all clients,
 where the authors' code divides it by a client's share of the examples; the regulariser covers the trainable entries.
-The simulation keeps a row for every client that was ever selected. A training that is not finite leaves g_k as it was.
+The simulation keeps a row for every client that was ever heard. A training that is not finite leaves g_k as it was, and
+so does one whose message the server does not get: such a client took no part. Else the server's mean of the g_k would
+be another one for ever, and its model would come to rest elsewhere.
 """
 
 from typing import Annotated
@@ -15,7 +17,7 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from fedexp.parts import ClientRows, Context, Memory, Range, Trained, store_rows
+from fedexp.parts import ClientRows, Context, Memory, Range, Trained, Uploads
 from fedexp.parts.local.any_optimizer import AnyOptimizer
 
 
@@ -46,7 +48,15 @@ class FedDyn(AnyOptimizer):
         sent = trained.delta()
         moved = sent[:, : ctx.layout.parameters]
         gradients = client_gradients(trained.owner, memory, moved) - self.alpha * moved
-        return sent, store_rows(memory, trained, gradients)
+        valid = np.flatnonzero(trained.valid_rows())
+        rows = gradients[torch.from_numpy(valid).to(gradients.device)]
+        return sent, memory | {"awaited": torch.from_numpy(trained.owner[valid]), "gradients": rows}
+
+    def receive(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
+        owner = memory["awaited"].numpy()
+        heard = np.flatnonzero(np.isin(owner, uploads.owner))
+        rows = memory["gradients"][torch.from_numpy(heard).to(memory["gradients"].device)]
+        return ClientRows.load(memory, rows.shape[1], rows).with_rows(owner[heard], rows).save()
 
 
 def client_gradients(owner: np.ndarray, memory: Memory, like: torch.Tensor) -> torch.Tensor:

@@ -116,7 +116,7 @@ class OverlappingPacing(Pacing):
         times = (journeys.download_s, journeys.training_s, journeys.upload_s)
         columns = (owner, *times, journeys.lost, importance, breaks_s, now_s + ctx.fleet.stays_s(owner))
         candidates = map(Candidate._make, zip(*(column.tolist() for column in columns), strict=True))
-        rule = replace(self.rule(ctx), choice_s=ctx.fleet.judging_s)
+        rule = replace(self.rule(ctx), choice_s=ctx.fleet.judging_s, idle_s=ctx.fleet.idle_s)
         step = run_step(rule, ctx.round, now_s, link_s, read_flights(memory), candidates)
         step.arrived.sort(key=lambda client: (client.begun, client.owner))  # those of one model beside each other
         begun = np.array([client.begun for client in step.arrived], np.int64)
@@ -213,8 +213,22 @@ def flight_columns(flights: list[Flight]) -> dict[str, torch.Tensor]:
 
 
 def read_flights(memory: Memory) -> list[Flight]:
-    """The clients on their way that a memory holds."""
+    """The clients on their way that a memory holds; a column that earlier versions did not have is as if nobody set it.
+
+    Raises:
+        ConfigError: another column is missing.
+    """
     if not memory:
         return []
-    columns = [memory["flight"][name].tolist() for name in Flight._fields if name in memory["flight"]]
+    columns = []
+    for name in Flight._fields:
+        if name in memory["flight"]:
+            columns.append(memory["flight"][name].tolist())
+        elif name in Flight._field_defaults:
+            columns.append([Flight._field_defaults[name]] * len(memory["flight"]["owner"]))
+        else:
+            raise ConfigError(
+                f"the saved state does not say {name} of the clients that were training; resume with the fedexp that "
+                "wrote it, or begin the run again"
+            )
     return list(starmap(Flight, zip(*columns, strict=True)))

@@ -11,6 +11,8 @@ from fedexp.parts import Context, OverlappingPacing, Positive, StepRule
 class Periodic(OverlappingPacing):
     """`clients` train at a time; a step every `period_s` simulated seconds."""
 
+    has_period = True
+
     period_s: Annotated[float, Positive] = 60.0
 
     def describe(self, clients: int, usual: str) -> str:

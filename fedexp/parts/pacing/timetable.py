@@ -61,6 +61,7 @@ class StepRule:
     `concurrency` is how many clients train at a time. `refills` says whether a free place is taken within the step,
     `is_shared` whether uploads share a link and come one after another. Uploads of more than `max_staleness` steps ago
     are thrown away when they arrive (None: none). Clients are chosen, and can begin, `choice_s` after the step began.
+    If nobody trains in it, the step ends `idle_s` after that.
     """
 
     concurrency: int
@@ -70,6 +71,7 @@ class StepRule:
     is_shared: bool = False
     max_staleness: int | None = None
     choice_s: float = 0.0
+    idle_s: float = 0.0
 
 
 @dataclass
@@ -165,6 +167,7 @@ class Timetable:
         if self.is_open and limit_s < math.inf:
             self.step.now_s = limit_s
         elif self.is_open:  # nobody is on the way any more
-            self.step.now_s = max(self.step.now_s, self.choice_s)
+            somebody_trained = self.step.began or self.step.arrived or self.step.lost or self.step.stale
+            self.step.now_s = max(self.step.now_s, self.choice_s + (0.0 if somebody_trained else self.rule.idle_s))
         self.step.flight = [client for *_, client in self.events]
         return self.step

@@ -67,6 +67,10 @@ class AFL(Selector):
     pick: Literal["drawn", "highest"] = "drawn"
 
     @property
+    def size_keys(self) -> tuple[str, ...]:
+        return ("count",)
+
+    @property
     def asks_participants(self) -> bool:
         return self.valuation_at == "received_model"
 

@@ -21,6 +21,11 @@ class Selector(Part):
     needs_cohort = ""  # why all that it asks must begin and end a round together, in words that end a refusal
     needs_one_model = ""  # why all clients must share one model, in words that end a refusal; "" if they need not
 
+    @property
+    def size_keys(self) -> tuple[str, ...]:
+        """The names of its keys that only say how many clients a round has, where nobody limits how many may begin."""
+        return ()
+
     def rate(self, clients: int) -> float:
         """The probability of a client to be selected in a round, if it is the same for all; else 1."""
         return 1.0

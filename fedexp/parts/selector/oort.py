@@ -57,6 +57,10 @@ class Oort(Selector):
     pacer_step: Annotated[float, Fraction] = 0.05
     window: Annotated[int, Positive] = 20
 
+    @property
+    def size_keys(self) -> tuple[str, ...]:
+        return ("count",)
+
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         memory = memory or self._initial_memory(ctx)
         rng = ctx.rng("selector")

@@ -27,6 +27,10 @@ class PowerOfChoice(Selector):
     candidates: Annotated[int, Range(1)] | None = None
     losses: Literal["current", "last_seen"] = "current"
 
+    @property
+    def size_keys(self) -> tuple[str, ...]:
+        return ("count",) if self.candidates is None else ()  # else their ratio says how many are looked at
+
     def check(self) -> None:
         if self.candidates is not None and self.candidates < self.count:
             raise ConfigError(

@@ -31,6 +31,10 @@ class Random(Selector):
     count: Annotated[int, Range(1)] | None = None
     fraction: Annotated[float, Range(0, 1, low_open=True)] | None = None
 
+    @property
+    def size_keys(self) -> tuple[str, ...]:
+        return ("count", "fraction")
+
     def check(self) -> None:
         if (self.count is None) == (self.fraction is None):
             raise ConfigError(

@@ -14,7 +14,7 @@ from fedexp.report.topics import (
     rounds,
     selections,
 )
-from fedexp.report.topics.clock import simulated, staleness
+from fedexp.report.topics.clock import presence, simulated, staleness
 from fedexp.report.topics.grid import Panel, panel_picture
 from fedexp.report.topics.tables import Table
 
@@ -41,7 +41,10 @@ _READING = {
     ),
     "simulated": "Seconds of the simulated clock from the first round on; otherwise as above.",
 }
-_PANELS = (learning, confusion_matrix, simulated, staleness, privacy, rounds, selections, federation, clusters)
+_PANELS = (
+    *(learning, confusion_matrix, simulated, staleness, presence, privacy, rounds, selections, federation),
+    clusters,
+)
 
 
 def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -> list[Section]:

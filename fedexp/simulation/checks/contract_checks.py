@@ -14,8 +14,15 @@ import torch
 from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.fields import describe_value, resembles
 from fedexp.core.part import describe_choice
-from fedexp.core.values import SERVER, Plan, Uploads, Weights
-from fedexp.parts.pacing.contract import Arrivals
+from fedexp.core.values import Plan, Uploads, Weights
+from fedexp.parts.availability.contract import Timeline
+from fedexp.simulation.checks.plan_checks import (
+    check_arrivals,
+    check_choice,
+    check_plan,
+    check_presence,
+    check_timeline,
+)
 from fedexp.simulation.checks.value_checks import (
     check_layout,
     check_memory,
@@ -42,6 +49,24 @@ def check_call(exp: Experiment, role: str, method: Callable[P, Answer], *args: P
     return answer
 
 
+def checked_timeline(exp: Experiment, clients: int) -> Timeline:
+    """When clients are there; of whatever it says of them the contract is checked.
+
+    Raises:
+        ConfigError: it is no function.
+    """
+    method = exp.availability.timeline
+    timeline = method(clients, exp.seed)
+    _refuse(exp, "availability", method, check_timeline, timeline)
+
+    def look(owner: np.ndarray, now_s: float) -> tuple[np.ndarray, np.ndarray]:
+        answer = timeline(owner, now_s)
+        _refuse(exp, "availability", method, check_presence, answer, owner, now_s)
+        return answer
+
+    return look
+
+
 def check_numbers(exp: Experiment, role: str, method: Callable[..., Any], answer: Any, *args: Any) -> None:
     """Checks an answer in which numbers are not finite, given what the method was called with.
 
@@ -61,56 +86,6 @@ def _refuse(exp: Experiment, role: str, method: Callable[..., Any], check: Check
         )
     if fault:
         raise ConfigError(f"{describe_choice(role, exp.part(role))}: {method.__name__} must return {fault}")
-
-
-def check_plan(answer: Any, _: Any, ctx: Any) -> str | None:
-    """Checks that a plan names existing clients, each once, with an array of example numbers each."""
-    if fault := check_values(answer, Plan, dict):
-        return fault
-    owner, shards = answer[0].owner, answer[0].shards
-    if not isinstance(owner, np.ndarray) or owner.ndim != 1 or owner.dtype.kind != "i":
-        return f"a Plan whose owner is an array of whole numbers [C], got {describe_value(owner)}"
-    unknown = owner[(owner < SERVER) | (owner >= ctx.clients)]
-    if len(unknown):
-        return f"clients from 0 to {ctx.clients - 1}, got client {unknown[0]}"
-    clients, times = np.unique(owner, return_counts=True)
-    if (times > 1).any():
-        return f"each client once, got client {clients[times > 1][0]} {times.max()} times"
-    if len(shards) != len(owner) or any(
-        not isinstance(shard, np.ndarray) or shard.dtype.kind not in "iu" for shard in shards
-    ):
-        return f"a Plan with an array of example numbers a client, got {len(shards)} shards for {len(owner)} clients"
-    importance = answer[0].importance
-    if importance is not None and not (len(importance) == len(owner) and (importance >= 0).all()):
-        return f"a Plan whose importance is a number >= 0 a client, got {importance}"
-    return None
-
-
-def check_choice(answer: Any, memory: Any, ctx: Any) -> str | None:
-    """Checks a plan, of which no client may train on what it was sent before."""
-    if fault := check_plan(answer, memory, ctx):
-        return fault
-    busy = np.intersect1d(answer[0].owner, ctx.fleet.busy)
-    return f"clients that are not in ctx.fleet.busy, got client {busy[0]}" if len(busy) else None
-
-
-def check_arrivals(answer: Any, *args: Any) -> str | None:
-    """Checks who arrives: a plan, and a step for each of its clients that has begun."""
-    if fault := check_values(answer, Arrivals, dict):
-        return fault
-    arrivals, ctx = answer[0], args[-1]
-    if fault := check_plan((arrivals.plan, {}), None, ctx):
-        return fault
-    if arrivals.begun.shape != arrivals.plan.owner.shape or arrivals.begun.dtype.kind != "i":
-        return (
-            f"the step in which each of {len(arrivals.plan.owner)} clients began, got {describe_value(arrivals.begun)}"
-        )
-    unknown = arrivals.begun[(arrivals.begun != ctx.round) & ~np.isin(arrivals.begun, list(arrivals.versions))]
-    return (
-        f"a version of the model for each step that clients began in, got none for {unknown[0]}"
-        if len(unknown)
-        else None
-    )
 
 
 def check_delivery(answer: Any, sent: Uploads, *args: Any) -> str | None:

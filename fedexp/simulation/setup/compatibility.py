@@ -16,6 +16,7 @@ def refuse(exp: Experiment) -> None:
             raise ConfigError(row.sentence(exp))
     clients = training_clients(exp)
     refuse_numbers(exp, clients)
+    refuse_sizes(exp)
     exp.clustering.refuse(clients)
     exp.fleet.refuse(clients)
     exp.availability.refuse(clients)
@@ -77,6 +78,19 @@ def refuse_numbers(exp: Experiment, clients: int | None) -> None:
             f"scenario.public_fraction={exp.scenario.public_fraction:g} and evaluation.validation_fraction="
             f"{validation:g} must leave examples to the clients, but make up all of them; lower one of them"
         )
+
+
+def refuse_sizes(exp: Experiment) -> None:
+    """Raises ConfigError where a selector is told how many clients a round has, but the pacing says how many begin."""
+    if not exp.pacing.overlaps:
+        return
+    for name in exp.selector.size_keys:
+        size = getattr(exp.selector, name)
+        if size is not None and size != exp.scenario.participants:
+            raise ConfigError(
+                f"selector.{name}={size:g} does nothing with pacing={option(exp.pacing)}: as many clients begin as "
+                "pacing.clients leaves places; leave it out"
+            )
 
 
 def refuse_data(exp: Experiment) -> None:

@@ -39,7 +39,9 @@ class Incompatibility:
 
 PUBLIC = "scenario.public_fraction=0.2, or federation.server_persons where federation=subject"
 WIDTHS = "changes the widths of its hidden layers"
-SETTINGS = {  # flags that are no keys, as they are typed
+SETTINGS = {  # what holds of a setting and not of a part, as the setting is typed
+    ("fleet", "deadline_s"): "fleet.deadline_s",
+    ("fleet", "changes_idle_s"): "fleet.idle_s",
     ("scenario", "copies"): "scenario.malicious_hold_data=false",
     ("scenario", "trains_alone"): "scenario.training=local",
     ("scenario", "pools_data"): "scenario.training=central",
@@ -51,6 +53,7 @@ SETTINGS = {  # flags that are no keys, as they are typed
 }
 ALONE = "has every client train alone and averages nothing"
 STALE = "takes uploads that began with older models"
+GOES_ON = "lets clients train on while the server steps"
 HIDES = "shows nobody the row of a single client"
 # fmt: off
 ROWS = tuple(Incompatibility(*row) for row in (
@@ -130,6 +133,10 @@ ROWS = tuple(Incompatibility(*row) for row in (
     ("pacing", "needs_fleet", "counts the uploads that come first", "fleet", "not simulates",
      "has no machines, so all come at once", "fleet=simulated"),
     ("pacing", "overlaps", STALE, "selector", "needs_cohort", "{part.needs_cohort}", "selector=random"),
+    ("pacing", "overlaps", GOES_ON, "fleet", "deadline_s", "ends a round in which all began together",
+     "fleet.deadline_s=null"),
+    ("pacing", "has_period", "takes a step every pacing.period_s", "fleet", "changes_idle_s",
+     "is how long a step without clients takes", "fleet.idle_s=180"),
     ("pacing", "overlaps", STALE, "local", "extra_rows", "sends what it makes of the server's second row of the "
      "same step", "local=sgd"),
     ("pacing", "overlaps", STALE, "clustering", "has_clusters", "groups clients by the uploads of one round",
@@ -180,8 +187,7 @@ def _part_of(exp: Experiment, role: str) -> Any:
 def _describe(exp: Experiment, role: str, flag: str) -> str:
     if not role:
         return "the server"
-    roles_by_name = {entry.name: entry for entry in roles.all_roles()}
-    if role not in roles_by_name:
+    if (role, flag) in SETTINGS:
         return SETTINGS[role, flag]
-    part = exp.part(role)
+    roles_by_name, part = {entry.name: entry for entry in roles.all_roles()}, exp.part(role)
     return f"{role}={roles_by_name[role].default if type(part) is roles_by_name[role].kind else option(part)}"

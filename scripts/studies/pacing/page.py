@@ -46,11 +46,11 @@ Lines = Mapping[str, Sequence[Mapping[str, str]]]  # of a fleet, by method
 
 TEXT = f"""# Pacing: who waits for whom
 
-Synchronous, deadline-bound, periodic and asynchronous methods on the same fleets and splits, with the same simulated
-time: three hours, 10 of 100 clients at a time, three classes a client. Each method has its rate and at most one key of
-its own ([methods.yaml](methods.yaml)) chosen by `fedexp contest`: as many trials for each, on validation data and on a
-seed of their own. Then it runs on seeds that no search has seen. Speeds are those of [traces](fleets.py), the same for
-all seeds; times are simulated.
+Synchronous, deadline-bound, periodic and asynchronous methods, and one that asks more clients than it waits for, on the
+same fleets and splits, with the same simulated time: three hours, 10 of 100 clients at a time, three classes a client.
+Each method has its rate and at most one key of its own ([methods.yaml](methods.yaml)) chosen by `fedexp contest`: as
+many trials for each, on validation data and on a seed of their own. Then it runs on seeds that no search has seen.
+Speeds are those of [traces](fleets.py), the same for all seeds; times are simulated.
 
 * *Accuracy* is the mean of the looks at the test data in the last tenth of the time, with Student's 95 % interval.
 * *Slow* and *fast* are the last model's test accuracy weighted by the classes that the {SLOWEST} slowest and the

@@ -37,7 +37,10 @@ ROOT = HERE.parents[2]
 OUTPUTS = Path("outputs", "pacing")
 SEARCH_SEED = 100  # the last runs have the seeds after it
 RATE = "local.lr=tag(log,interval(0.01,0.15))"
-TUNED = ("local.lr=", "fleet.deadline_s=", "pacing.period_s=", "server_optimizer.lr=", "pacing.mixing=")
+TUNED = (
+    *("local.lr=", "server_optimizer.lr=", "fleet.deadline_s="),
+    *("pacing.uploads=", "pacing.period_s=", "pacing.mixing="),
+)
 LAST = 0.1  # of the simulated time, over which the accuracy at the end is averaged
 
 

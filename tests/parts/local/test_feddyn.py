@@ -27,6 +27,7 @@ def descend(world: World, rule: str, rounds: int) -> torch.Tensor:
             local.update(rows, local.direction(gradients, rows, anchor), torch.zeros(0), torch.tensor(1.0), None)
         sent, memory = local.finish(Trained(owner, owner * 0 + 300, received, start, rows), memory, ctx)
         uploads = uploads_like(sent)
+        memory = local.receive(uploads, memory, ctx)
         weights, server = aggregator.combine(weights, uploads, server, ctx)
         if rule == "feddyn":
             correction = -local.alpha * server["correction"]  # pyright: ignore[reportAttributeAccessIssue]
@@ -72,7 +73,35 @@ def test_a_step_by_hand(tiny: Tiny):
     _, anchor = rule.begin(received, np.array([1]), memory, ctx)
     assert rule.direction(anchor * 0, anchor * 0 + 2, anchor)[0, 0] == 0.5
     trained = Trained(np.array([1]), np.array([1]), received, received, received + 3)
-    assert rule.finish(trained, memory, ctx)[1]["rows"][0, 0] == 0.5 - 0.5 * 3
+    sent, after = rule.finish(trained, memory, ctx)
+    heard = uploads_like(sent, [1])
+    assert rule.receive(heard, after, ctx)["rows"][0, 0] == 0.5 - 0.5 * 3
+    lost = rule.receive(heard.where(np.arange(0)), after, ctx)
+    assert lost.keys() == {"owner", "rows"}
+    assert lost["rows"][0, 0] == 0.5
+
+
+LOSSES = {
+    "dropouts": ("fleet=simulated", "fleet.dropout=0.4"),
+    "a deadline": ("fleet=simulated", "fleet.deadline_s=0.6"),
+    "absences": ("fleet=simulated", "availability=markov", "availability.redraw_s=3"),
+    "over-selection": ("fleet=simulated", "pacing=over_selection", "pacing.uploads=2"),
+    "infinite messages": ("attack=gaussian", "attack.std=3e38", "scenario.malicious=2"),
+}
+
+
+@pytest.mark.parametrize("words", LOSSES.values(), ids=LOSSES)
+def test_the_servers_memory_stays_the_mean_whatever_is_lost(tiny: Tiny, words: tuple[str, ...]):
+    world = world_of(tiny("algorithm=feddyn", "local.alpha=0.1", "rounds=6", "scenario.participants=4", *words))
+    lost = 0
+    for state, row, _ in rounds_with_rows(world):
+        columns = state.memory["aggregator"].get("0", {})
+        kept = state.memory["local"]["rows"]
+        h = -0.1 * columns.get("correction", kept.new_zeros(kept.shape[1]))
+        torch.testing.assert_close(h, kept.sum(dim=0) / world.partition.clients, atol=1e-5, rtol=0)
+        lost += row["participants"] < 4 or row["aggregator.dropped"] > 0 or (row.get("fleet.dropped_out") or 0) > 0
+        lost += (row.get("fleet.late") or 0) > 0
+    assert lost
 
 
 def test_the_server_by_hand(tiny: Tiny):

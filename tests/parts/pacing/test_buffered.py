@@ -1,5 +1,6 @@
 """Runs in which clients train on while the server steps: their limits, their factors, and what they remember."""
 
+import re
 from dataclasses import replace
 from itertools import islice
 
@@ -8,6 +9,7 @@ import pytest
 import torch
 from worlds import Tiny, rounds_with_rows, same, uploads_like, world_of
 
+from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Memory, Plan, State
 from fedexp.parts.context import Context
@@ -16,7 +18,7 @@ from fedexp.parts.selector.random import Random
 from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.setup.compatibility import refuse
-from fedexp.simulation.start import start
+from fedexp.simulation.start import dispatch_versions, start
 from fedexp.simulation.world import World
 
 WORDS = ("scenario.participants=3", "local.epochs=2", "local.batch_size=7", "model.dropout=0.2", "rounds=20")
@@ -151,8 +153,8 @@ def test_clients_train_on_the_model_that_they_were_sent(tiny: Tiny):
     models = {}
     for _ in range(8):
         models[state.round + 1] = state.models[0].flat
-        jobs, *_ = start(world.exp, world, state, context.begin_round(world.exp, world, state))
-        for begun, received in zip(jobs.begun.tolist(), jobs.received, strict=True):
+        jobs, _, memory = start(world.exp, world, state, context.begin_round(world.exp, world, state))
+        for begun, received in zip(jobs.begun.tolist(), dispatch_versions(world.exp, world, jobs, memory), strict=True):
             assert torch.equal(received, models[begun])
         before, (state, _, sent) = state, run_round(world.exp, world, state)
         memory = state.memory["pacing"]["arrived"]
@@ -171,6 +173,31 @@ def test_a_run_goes_on_from_any_step(tiny: Tiny):
         assert torch.equal(after.models[0].flat, whole[number].models[0].flat)
         assert same(after.memory["pacing"], whole[number].memory["pacing"])
         assert after.sim_s == whole[number].sim_s
+
+
+def saved_without(state: State, *names: str) -> State:
+    """A state as a version saved it that did not keep these columns of the clients that train."""
+    pacing = state.memory["pacing"]
+    flight = {name: column for name, column in pacing["flight"].items() if name not in names}
+    return replace(state, memory={**state.memory, "pacing": {**pacing, "flight": flight}})
+
+
+@pytest.mark.parametrize("names", [("importance",), ("leaves_s",), ("importance", "leaves_s")])
+def test_a_state_of_an_earlier_version_goes_on(tiny: Tiny, names: tuple[str, ...]):
+    """Importance came after the other columns, and nobody set it; clients did not go away."""
+    config = tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.clients=4", "pacing.buffer=2")
+    world, whole = world_of(config), states_of(config, 5)
+    after, _, sent = run_round(world.exp, world, saved_without(whole[3], *names))
+    assert torch.equal(after.models[0].flat, whole[4].models[0].flat)
+    assert same(after.memory["pacing"], whole[4].memory["pacing"])
+    assert sent.importance.tolist() == [1.0, 1.0]
+
+
+def test_a_state_that_lacks_more_is_refused(tiny: Tiny):
+    config = tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.clients=4", "pacing.buffer=2")
+    world, state = world_of(config), states_of(config, 2)[1]
+    with pytest.raises(ConfigError, match=r"the saved state does not say ready_s of the clients .*; resume with the"):
+        run_round(world.exp, world, saved_without(state, "ready_s"))
 
 
 @pytest.mark.parametrize("codec", ["none", "float16"])
@@ -266,6 +293,8 @@ REFUSED = {
     "aggregator=pfnm": "aggregator=pfnm changes the widths of its hidden layers",
     "scenario.training=local": "scenario.training=local has every client train alone",
     "evaluation.local_models=true": "evaluation.local_models adds uploads to the model of their round",
+    "fleet.deadline_s=20": "lets clients train on while the server steps, but fleet.deadline_s ends a round in which",
+    "selector.count=2": "selector.count=2 does nothing with pacing=buffered: as many clients begin as pacing.clients",
     "pacing.slow_after=3": "pacing.slow_after lowers the server's rate where uploads are old",
     "pacing.clients=99": "pacing.clients must be at most the number of clients, 6, got 99",
 }
@@ -273,10 +302,60 @@ REFUSED = {
 
 @pytest.mark.parametrize("word", REFUSED)
 def test_what_does_not_go_with_it_is_refused(tiny: Tiny, word: str):
-    from fedexp.core import part as spec
-
     with pytest.raises(ConfigError, match=REFUSED[word].replace("(", "\\(")):
         refuse(spec.build(tiny("pacing=buffered", "fleet=simulated", word)))
+
+
+SIZES = {
+    "selector=random selector.count=null selector.fraction=0.3": "selector.fraction=0.3",
+    "selector=afl selector.count=2": "selector.count=2",
+    "selector=oort selector.count=2": "selector.count=2",
+    "selector=power_of_choice selector.count=2": "selector.count=2",
+    "selector=power_of_choice selector.count=2 selector.candidates=3": "",  # three are looked at for two that begin
+    "selector=power_of_choice selector.candidates=6": "",
+    "selector=random selector.count=2 pacing=over_selection pacing.uploads=1": "",
+}
+
+
+@pytest.mark.parametrize("words", SIZES)
+def test_sizes_of_a_round_that_has_places_are_refused(tiny: Tiny, words: str):
+    exp = spec.build(tiny("pacing=buffered", "fleet=simulated", *words.split()))
+    if not SIZES[words]:
+        refuse(exp)
+        return
+    with pytest.raises(ConfigError, match=f"{re.escape(SIZES[words])} does nothing with pacing=buffered: .*leave it"):
+        refuse(exp)
+
+
+class Hurried(Random):
+    """Says when a round must end."""
+
+    def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
+        plan, memory = super().choose(memory, ctx)
+        return replace(plan, deadline_s=5.0), memory
+
+
+def test_a_plan_with_a_deadline_is_refused(tiny: Tiny):
+    world = world_of(tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.buffer=2"))
+    world = replace(world, exp=replace(world.exp, selector=Hurried(count=3)))
+    with pytest.raises(ConfigError, match=r"choose must return a Plan without deadline_s .*, got 5: clients train on"):
+        run_round(world.exp, world, world.initial_state())
+
+
+class Nobody(Random):
+    """Finds nobody fit to train in the first two steps."""
+
+    def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
+        plan, memory = super().choose(memory, ctx)
+        return plan if ctx.round > 2 else ctx.plan(plan.owner[:0]), memory
+
+
+def test_without_anybody_to_ask_the_server_waits(tiny: Tiny):
+    world = world_of(tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.buffer=2", "fleet.idle_s=40"))
+    world = replace(world, exp=replace(world.exp, selector=Nobody(count=3)))
+    seconds = [state.sim_s for state, *_ in islice(rounds_with_rows(world), 3)]
+    assert seconds[:2] == [40.0, 80.0]
+    assert seconds[2] < 80 + 40
 
 
 def test_a_buffer_that_cannot_be_filled_is_refused():

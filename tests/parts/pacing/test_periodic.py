@@ -2,8 +2,13 @@
 
 from itertools import islice
 
+import pytest
 import torch
 from worlds import Tiny, rounds_with_rows, world_of
+
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.simulation.setup.compatibility import refuse
 
 WORDS = ("scenario.participants=3", "local.epochs=2", "rounds=20", "aggregator.weighting=uniform")
 FLEET = ("fleet=simulated", "fleet.speed_low=5", "fleet.jitter_std=0.3", "fleet.link=own")
@@ -28,3 +33,10 @@ def test_what_is_late_counts_in_a_later_step(tiny: Tiny):
     assert max(row["pacing.most_stale"] or 0 for row in rows) > 0
     for before, after, row in zip(states, states[1:], rows[1:], strict=False):
         assert torch.equal(before.models[0].flat, after.models[0].flat) == (row["participants"] == 0)
+
+
+def test_seconds_of_idle_rounds_are_refused(tiny: Tiny):
+    words = (*FLEET, *WORDS, "pacing=periodic", "fleet.idle_s=60")
+    with pytest.raises(ConfigError, match=r"takes a step every pacing\.period_s, but fleet\.idle_s is how long a step"):
+        refuse(spec.build(tiny(*words)))
+    refuse(spec.build(tiny(*words[:-1])))

@@ -99,6 +99,16 @@ def test_judging_takes_its_time_though_nobody_begins_after_it():
     assert told(run_step(StepRule(2, 2, choice_s=100.0), 1, 0.0, 0.0, [], gone)) == ([], [], [], 100.0)
 
 
+def test_a_step_that_nobody_trains_in_lasts_as_long_as_the_server_waits():
+    rule, gone = StepRule(2, 2, choice_s=1.0, idle_s=30.0), Candidate(0, 0.0, 1.0, 0.0, False, leaves_s=10.5)
+    assert told(run_step(rule, 1, 10.0, 0.0, [], [])) == ([], [], [], 41.0)
+    assert told(run_step(rule, 1, 10.0, 0.0, [], [gone])) == ([], [], [], 41.0)
+    lost = gone._replace(lost=True, leaves_s=math.inf)
+    assert told(run_step(rule, 1, 10.0, 0.0, [], [lost])) == ([], [], [0], 12.0)
+    few = gone._replace(leaves_s=math.inf)
+    assert told(run_step(rule, 1, 10.0, 0.0, [], [few])) == ([(0, 1, 12.0)], [], [0], 12.0)
+
+
 def test_a_period_is_at_least_as_long_as_judging():
     step = run_step(
         StepRule(2, None, period_s=60.0, choice_s=100.0), 1, 0.0, 0.0, [], [Candidate(0, 0.0, 9.0, 0.0, False)]

@@ -28,6 +28,8 @@ PARTS = {
     "combine": ("aggregator", "Combining"),
     "step": ("server_optimizer", "Stepping"),
     "tamper": ("attack", "Tampering"),
+    "due": ("pacing", "Beginning"),
+    "timeline": ("availability", "Coming"),
     "deliver": ("fleet", "Delivering"),
     "assign": ("clustering", "Assigning"),
     "regroup": ("clustering", "Assigning"),
@@ -51,7 +53,8 @@ def config_of(tiny: Tiny, method: str) -> dict[str, Any]:
     if role == "dataset":
         config = tiny()
         return {**config, "dataset": {"_target_": f"own_parts.{name}"}}
-    config = tiny("dataset.train_size=60", "dataset.test_size=20", "model.hidden=[]")
+    clock = ["fleet=simulated"] if role == "availability" else []
+    config = tiny("dataset.train_size=60", "dataset.test_size=20", "model.hidden=[]", *clock)
     kept = {key: config["local"][key] for key in ("epochs", "batch_size", "lr")} if role == "local" else {}
     return {**config, role: {"_target_": f"own_parts.{name}", **kept}}
 
@@ -65,6 +68,15 @@ def two_rounds(config: dict[str, Any]) -> int:
 @pytest.mark.parametrize("method", PARTS)
 def test_a_right_answer_is_taken(tiny: Tiny, method: str):
     assert two_rounds(config_of(tiny, method)) == 2
+
+
+def test_a_timeline_is_a_function(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
+    def timeline(*_: Any) -> Any:
+        return 3
+
+    monkeypatch.setattr(own_parts.Coming, "timeline", timeline)
+    with pytest.raises(ConfigError, match="timeline must return a function of clients and a time, got int 3"):
+        two_rounds(config_of(tiny, "timeline"))
 
 
 def chosen(owner: list[Any], dtype: Any = np.int64) -> Any:
@@ -85,6 +97,10 @@ def layout(**changes: Any) -> Any:
 
 def column(**changes: Any) -> Any:
     return lambda answer, *_: (replace(answer[0], **changes), *answer[1:])
+
+
+def arrivals(**changes: Any) -> Any:
+    return lambda answer, ctx: (replace(answer[0], **changes), answer[1])
 
 
 def split(change: Any) -> Any:
@@ -153,6 +169,21 @@ MISTAKES = [
         lambda answer, _: (replace(answer[0], examples=np.ones(1)), {}),
         "as many examples as owners, got 1 for 3",
     ),
+    ("due", lambda answer, ctx: answer[0], r"must return \(Arrivals, dict\), got Arrivals"),
+    ("due", arrivals(begun=np.zeros(3)), "the step in which each of 3 clients began, got ndarray float64"),
+    ("due", arrivals(begun=np.full(3, 77)), "a version of the model for each step that clients began in, got none for"),
+    ("due", arrivals(seconds=-1.0), r"seconds that are None or a number >= 0, got -1\.0"),
+    ("due", arrivals(began=np.array([99])), "clients that began, from 0 to 5, got client 99"),
+    ("timeline", lambda answer, owner: answer[0], "a function to who is there and until when, got ndarray bool"),
+    (
+        "timeline",
+        lambda answer, owner: (owner, answer[1]),
+        r"whether each is there, bool \[n\], got ndarray int64 \[6\]",
+    ),
+    ("timeline", lambda answer, owner: (answer[0][:1], answer[1]), r"is there, bool \[n\], got ndarray bool \[1\]"),
+    ("timeline", lambda answer, owner: (answer[0], owner), r"until when that holds, float64 \[n\], got ndarray int64"),
+    ("timeline", lambda answer, owner: (answer[0], answer[1] - 1), r"later than 0\.0, until when .* holds, got 0\.0"),
+    ("timeline", lambda answer, owner: (answer[0], answer[1] + NAN), r"later than 0\.0, until when .* holds, got nan"),
     ("deliver", lambda answer: answer[::2], r"must return \(Uploads, float, dict\), got 2 values"),
     ("deliver", lambda answer: (answer[0], -1.0, {}), r"seconds >= 0 as a float, got float -1\.0"),
     ("deliver", lambda answer: (answer[0], NAN, {}), "seconds >= 0 as a float, got float nan"),

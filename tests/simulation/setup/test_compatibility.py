@@ -14,6 +14,8 @@ from fedexp.simulation.setup.incompatible_pairs import ROWS, Incompatibility
 from scripts import compatibility_page
 
 SETTINGS = {
+    ("fleet", "deadline_s"): ["fleet=simulated", "fleet.deadline_s=100"],
+    ("fleet", "changes_idle_s"): ["fleet=simulated", "fleet.idle_s=60"],
     ("evaluation", "local_models"): ["evaluation.local_models=true"],
     ("evaluation", "confusion_matrix"): ["evaluation.metrics=[accuracy,confusion_matrix]"],
     ("evaluation", "unseen_fraction"): ["evaluation.unseen_fraction=0.2", "evaluation.personal_fraction=0.2"],
@@ -28,12 +30,15 @@ SETTINGS = {
 def example(row: Incompatibility, *instead: str) -> Experiment:
     """An experiment in which the row holds, but for what is given instead."""
     sides = [(row.role, row.flag), (row.other_role, row.other_flag)]
-    words = [
-        f"{role}={compatibility_page.options(role, flag)[0]}" for role, flag in sides if role in roles.role_names()
-    ]
+    words = [f"{role}={compatibility_page.options(role, flag)[0]}" for role, flag in sides if is_option(role, flag)]
     settings = [word for side in sides for word in SETTINGS.get(side, ())]
     chosen = {word.partition("=")[0]: word for word in (*words, *settings, *instead)}
     return spec.build(compatibility_page.whole(*chosen.values()))
+
+
+def is_option(role: str, flag: str) -> bool:
+    """Whether a role's options have the flag by themselves, and no setting gives it to them."""
+    return role in roles.role_names() and (role, flag) not in SETTINGS
 
 
 def cure(row: Incompatibility) -> list[str]:
@@ -59,7 +64,7 @@ class TestRow:
 
     def test_some_options_have_each_flag_and_some_have_not(self, row: Incompatibility):
         for role, flag in ((row.role, row.flag), (row.other_role, row.other_flag)):
-            if role in roles.role_names() and flag != "not averages_uniformly":  # by default no mean weighs alike
+            if is_option(role, flag) and flag != "not averages_uniformly":  # by default no mean weighs alike
                 assert 0 < len(compatibility_page.options(role, flag)) < len(catalog.options(CONF, role)), (role, flag)
 
 
