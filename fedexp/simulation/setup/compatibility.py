@@ -16,6 +16,7 @@ def refuse(exp: Experiment) -> None:
             raise ConfigError(row.sentence(exp))
     clients = training_clients(exp)
     refuse_numbers(exp, clients)
+    refuse_rows(exp, clients)
     exp.clustering.refuse(clients)
     exp.fleet.refuse(clients)
     exp.availability.refuse(clients)
@@ -77,6 +78,17 @@ def refuse_numbers(exp: Experiment, clients: int | None) -> None:
             f"scenario.public_fraction={exp.scenario.public_fraction:g} and evaluation.validation_fraction="
             f"{validation:g} must leave examples to the clients, but make up all of them; lower one of them"
         )
+
+
+def refuse_rows(exp: Experiment, clients: int | None) -> None:
+    """Raises ConfigError where the aggregator cannot combine what arrives if all that are asked answer.
+
+    That is left to the rounds where some may not, or where each cluster has a share of them.
+    """
+    participants = None if clients is None else exp.selector.clients_per_round(clients)
+    if participants is None or exp.has_clock or exp.clustering.has_clusters:
+        return
+    exp.aggregator.refuse_rows(exp.pre_aggregation.mixed_rows(participants))
 
 
 def refuse_data(exp: Experiment) -> None:
