@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 from fedexp.process.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from fedexp.api import Finished, load, rounds, run, sweep
+    from fedexp.api import Finished, load, resume, rounds, run, sweep
     from fedexp.core.errors import ConfigError, RunError
 
-__all__ = ["ConfigError", "Finished", "RunError", "load", "rounds", "run", "sweep"]
+__all__ = ["ConfigError", "Finished", "RunError", "load", "resume", "rounds", "run", "sweep"]
 
 # Python gives a package the name of a room when the room is first imported. That happens here, and the names go back to
 # the functions: scripts call `fedexp.run(...)` and `fedexp.sweep(...)`, whatever was imported before; `from fedexp.run

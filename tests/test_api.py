@@ -240,8 +240,7 @@ def test_who_leaves_the_loop_interrupts_the_run(workers: int, capsys: pytest.Cap
     assert (dict(os.environ), logging.getLogger().handlers[:], torch.get_num_threads()) == before
     assert not torch.distributed.is_initialized()
     assert capsys.readouterr().out.endswith("left before its end; continue with: fedexp resume cut\n")
-    with pytest.raises(ConfigError, match=r"cut must be the folder of a finished run, but has no summary\.json"):
-        load("cut")
+    assert not load("cut").is_finished
     resume(Path("cut"))
     assert kept_bytes(Path("cut")) == kept_bytes(run(*TINY, f"engine.workers={workers}", quiet=True).folder)
 

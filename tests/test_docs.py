@@ -22,6 +22,7 @@ TYPED = (
     "compare.md",
     "plans.md",
     "compatibility.md",
+    "notebooks.md",
 )
 SNIPPET = re.compile(r"^```python\n((?:(?!```).*\n)*)```\n(?:\n((?:    .*\n)+))?", re.MULTILINE)
 NUMBER = re.compile(r"-?\d+\.\d+")

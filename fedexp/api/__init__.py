@@ -2,15 +2,25 @@
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedexp.api.finished import Finished, load
-from fedexp.api.process import one_loop_at_a_time, one_run_at_a_time, unwrapped_errors
-from fedexp.api.words import Location, compose_any, compose_run, run_words, sweep_words
+from fedexp.api.process import (
+    failed_points_as_error,
+    one_loop_at_a_time,
+    one_run_at_a_time,
+    unwrapped_errors,
+)
+from fedexp.api.words import Location, compose_any, compose_run, refuse_distributed, run_words, sweep_words
+from fedexp.commands import launch
 from fedexp.commands.arguments.json_document import silence_stdout
 from fedexp.commands.launch import job, single, single_rounds
+from fedexp.config.trust import Trust
 from fedexp.core.errors import ConfigError, RunError
-from fedexp.process.exits import CommandExit
+from fedexp.files.atomic import shell_path
+from fedexp.files.untrusted import refuse_special_files
+from fedexp.run import folders
 from fedexp.run.isolation import isolate_process
 from fedexp.sweep import command
 from fedexp.sweep.frame import frame
@@ -18,7 +28,7 @@ from fedexp.sweep.frame import frame
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ConfigError", "Finished", "RunError", "load", "rounds", "run", "sweep"]
+__all__ = ["ConfigError", "Finished", "RunError", "load", "resume", "rounds", "run", "sweep"]
 
 
 def run(
@@ -100,13 +110,45 @@ def sweep(
     words = sweep_words(overrides, keys, points, folder)
     with one_run_at_a_time(), isolate_process(), unwrapped_errors(), silence_stdout(quiet):
         composer, request = compose_any(words, config_dir)
-        try:
+        with failed_points_as_error():
             sweep_folder = command.run(composer, request, job).absolute()
-        except CommandExit as stop:
-            if stop.is_interrupted or stop.__cause__ is not None:
-                raise
-            raise RunError(stop.message) from stop
     return frame(sweep_folder)
+
+
+def resume(
+    folder: Location,
+    *overrides: str,
+    quiet: bool = False,
+    trust_modules: Sequence[str] = (),
+    config_dir: Location | None = None,
+) -> "Finished | pd.DataFrame":
+    """Goes on with an interrupted run or sweep, as `fedexp resume` does; of a finished one nothing is left to run.
+
+    Args:
+        folder: that of the run, or of the sweep: then its missing, unfinished and failed points are run.
+        overrides: what may be chosen anew: `"tracker=mlflow"`, and for a sweep `"hydra/launcher=joblib"`.
+        quiet: whether nothing is printed.
+        trust_modules: modules that the folder may import though they were never run on this machine.
+        config_dir: where the options lie that a sweep was begun with.
+
+    Returns: what `run` or `sweep` return.
+
+    Raises:
+        ConfigError: there is no run or sweep, or it cannot go on.
+        RunError: the run had to end again, or points failed.
+    """
+    path = Path(folder)
+    trust = Trust(tuple(trust_modules), None if config_dir is None else Path(config_dir))
+    with one_run_at_a_time(), isolate_process(), unwrapped_errors(), silence_stdout(quiet):
+        refuse_distributed()
+        if not path.is_dir():
+            raise ConfigError(f"there is no folder {path}; resume needs that of a run or a sweep")
+        if folders.is_search(path) or folders.is_contest(path):
+            raise ConfigError(f"a search or a contest goes on by the command: fedexp resume {shell_path(path)}")
+        refuse_special_files(path, writing=True)
+        with failed_points_as_error():
+            launch.resume(path, overrides, trust)
+    return frame(path.absolute()) if folders.is_sweep(path) else load(path, trust_modules=trust_modules)
 
 
 def _watch(on_round: Callable[[dict[str, Any]], object]) -> Callable[[dict[str, Any]], None]:

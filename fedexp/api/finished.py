@@ -1,5 +1,6 @@
-"""A run that has ended, as scripts look at it."""
+"""A run in its folder, as scripts look at it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -7,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedexp.api.process import one_run_at_a_time, unwrapped_errors
+from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
-from fedexp.files import summary_json
+from fedexp.files import run_tables, summary_json
 from fedexp.files.atomic import display_path
+from fedexp.run import folders
 from fedexp.run.isolation import isolate_process
 
 if TYPE_CHECKING:
@@ -19,16 +22,39 @@ if TYPE_CHECKING:
     from fedexp.export.encoder import Encoder
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Finished:
-    """A run that has ended: its folder and what `summary.json` says; the tables are read when they are asked for."""
+    """A run in its folder; what it holds is read when it is asked for.
+
+    That of `load` may not have ended (`is_finished`): then it has the tables so far, and no summary.
+    """
 
     folder: Path
-    summary: dict[str, Any]
+    trust: Trust = NO_TRUST
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run has come to its end."""
+        return folders.is_finished(self.folder)
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What `summary.json` says.
+
+        Raises:
+            ConfigError: the run has not ended.
+        """
+        summary = summary_json.read(self.folder)
+        if summary is None:
+            raise ConfigError(
+                f"{display_path(self.folder)} has no summary before its end, got {len(self.metrics)} rounds so far; "
+                "metrics has their lines, fedexp.resume goes on"
+            )
+        return summary
 
     @cached_property
     def metrics(self) -> "pd.DataFrame":
-        """metrics.csv, a line a round."""
+        """metrics.csv, a line a round; of a run that has not ended the lines so far."""
         return self._table("metrics.csv")
 
     @cached_property
@@ -47,7 +73,7 @@ class Finished:
         from fedexp.export.trained_model import load_trained
 
         with one_run_at_a_time(), isolate_process(), unwrapped_errors():
-            return load_trained(self.folder, round, client).network
+            return load_trained(self.folder, round, client, self.trust).network
 
     @cached_property
     def encoder(self) -> "Encoder":
@@ -55,22 +81,43 @@ class Finished:
         from fedexp.export.trained_model import load_encoder
 
         with one_run_at_a_time(), isolate_process(), unwrapped_errors():
-            return load_encoder(self.folder)
+            return load_encoder(self.folder, self.trust)
+
+    def __repr__(self) -> str:
+        """The folder, and what came out in the end, in a line."""
+        name = f"{type(self).__name__}({display_path(self.folder)!r}"
+        if not self.is_finished:
+            return f"{name}, not finished)"
+        final = f"final_{summary_json.main_metric(self.summary)}"
+        value = self.summary.get(final)
+        score = "" if value is None else f", {final} {value:.4g}"
+        return f"{name}, {self.summary.get('rounds')} rounds{score})"
 
     def _table(self, name: str) -> "pd.DataFrame":
-        import pandas as pd
+        if not (self.folder / name).is_file():
+            raise ConfigError(f"{display_path(self.folder)} has no {name}; the run did not write it")
+        return run_tables.read_frame(self.folder / name)
 
-        return pd.read_csv(self.folder / name)
 
+def load(folder: str | PathLike[str], trust_modules: Sequence[str] = ()) -> Finished:
+    """A run that lies in a folder, as `run` returned it; also one that has not ended, with what it has so far.
 
-def load(folder: str | PathLike[str]) -> Finished:
-    """A finished run that lies in a folder, as `run` returned it.
+    `trust_modules` are modules that the folder may import though they were never run on this machine.
 
     Raises:
-        ConfigError: it holds no finished run.
+        ConfigError: it holds no run, several, or one without a round.
     """
     path = Path(folder)
-    summary = summary_json.read(path) if path.is_dir() else None
-    if summary is None:
-        raise ConfigError(f"{display_path(path)} must be the folder of a finished run, but has no summary.json")
-    return Finished(path, summary)
+    shown = display_path(path)
+    if not path.is_dir():
+        raise ConfigError(f"there is no folder {shown}; load needs that of a run, e.g. outputs/latest")
+    if folders.is_sweep(path):
+        raise ConfigError(f"{shown} must be the folder of one run, but is a sweep; fedexp.resume gives its table")
+    if folders.is_search(path) or folders.is_contest(path):
+        raise ConfigError(f"{shown} must be the folder of one run, but holds several; give one of them")
+    if not folders.is_finished(path) and not len(run_tables.read_frame(path / "metrics.csv")):
+        raise ConfigError(f"{shown} must be the folder of a run that has a round, but metrics.csv has none there")
+    run = Finished(path, Trust(tuple(trust_modules)))
+    if run.is_finished:
+        _ = run.summary  # which is refused here if it is damaged
+    return run

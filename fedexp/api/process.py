@@ -1,10 +1,11 @@
-"""How a run fits into the process of a script: one at a time, and its errors as exceptions."""
+"""How a run fits into the process of a script: one at a time, and its errors as exceptions in a script's words."""
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fedexp.core.errors import ConfigError
+from fedexp.api.python_messages import in_python_words
+from fedexp.core.errors import ConfigError, RunError
 from fedexp.process.exits import CommandExit
 
 _RUN_LOCK = threading.RLock()
@@ -24,13 +25,36 @@ def one_run_at_a_time() -> Iterator[None]:
 
 @contextmanager
 def unwrapped_errors() -> Iterator[None]:
-    """Raises the error behind an exit, which the command line would have printed in one line."""
+    """Raises the error behind an exit, which the command line would have printed in one line.
+
+    Messages of a ConfigError name arguments of functions instead of flags.
+    """
     try:
         yield
     except CommandExit as stop:
         if stop.__cause__ is None:
             raise
+        _put_in_python_words(stop.__cause__)
         raise stop.__cause__ from None
+    except ConfigError as error:
+        _put_in_python_words(error)
+        raise
+
+
+@contextmanager
+def failed_points_as_error() -> Iterator[None]:
+    """Raises RunError where points of a sweep failed, for which the command line has an exit code."""
+    try:
+        yield
+    except CommandExit as stop:
+        if stop.is_interrupted or stop.__cause__ is not None:
+            raise
+        raise RunError(stop.message) from stop
+
+
+def _put_in_python_words(error: BaseException) -> None:
+    if isinstance(error, ConfigError):
+        error.args = (in_python_words(str(error)),)
 
 
 @contextmanager

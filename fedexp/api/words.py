@@ -8,6 +8,7 @@ from typing import Any
 import torch.distributed as dist
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
+from fedexp.api.python_messages import refuse_contradictions
 from fedexp.config.compose import Composer, Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.config.override_text import override_text
@@ -21,9 +22,11 @@ _SWEEPS = "call fedexp.sweep for several"
 
 
 def run_words(overrides: Sequence[str], keys: Mapping[str, Any], folder: Location | None = None) -> list[str]:
-    """The words of a run."""
-    words = [*overrides, *(f"{key}={override_text(value)}" for key, value in keys.items())]
-    return words if folder is None else [*words, f"hydra.run.dir={override_text(folder)}"]
+    """The words of a run; raises ConfigError where a word and a keyword argument contradict each other."""
+    keyword_words = [f"{key}={override_text(value)}" for key, value in keys.items()]
+    keyword_words += [] if folder is None else [f"hydra.run.dir={override_text(folder)}"]
+    refuse_contradictions(overrides, keyword_words)
+    return [*overrides, *keyword_words]
 
 
 def sweep_words(
@@ -34,9 +37,11 @@ def sweep_words(
 ) -> list[str]:
     """The words of a sweep; a list, tuple or range gives several values of its key."""
     several = {key: value for key, value in keys.items() if isinstance(value, list | tuple | range)}
-    words = run_words(overrides, {key: value for key, value in keys.items() if key not in several})
-    words += [f"{key}={','.join(map(override_text, values))}" for key, values in several.items()]
-    words += [f"hydra.sweep.dir={override_text(folder)}"] if folder is not None else []
+    keyword_words = [f"{key}={override_text(value)}" for key, value in keys.items() if key not in several]
+    keyword_words += [f"{key}={','.join(map(override_text, values))}" for key, values in several.items()]
+    keyword_words += [f"hydra.sweep.dir={override_text(folder)}"] if folder is not None else []
+    refuse_contradictions(overrides, keyword_words)
+    words = [*overrides, *keyword_words]
     return words if points is None else [*words, f"points={_points_text(points)}"]
 
 
@@ -63,13 +68,14 @@ def compose_run(words: list[str], config_dir: Location | None) -> tuple[Composer
 
 def compose_any(words: list[str], config_dir: Location | None) -> tuple[Composer, Request]:
     """The composer of a run or a sweep; raises ConfigError where neither can start."""
-    _refuse_distributed()
+    refuse_distributed()
     _refuse_flags(words)
     request = Request(conf_dir(), words, config_dir=Path(config_dir) if config_dir is not None else None)
     return make_composer(request), request
 
 
-def _refuse_distributed() -> None:
+def refuse_distributed() -> None:
+    """Raises ConfigError in a process of torchrun, and in one with a process group."""
     if under_torchrun():
         raise ConfigError("run in a script must be the only process, got torchrun; use torchrun -m fedexp run ...")
     if dist.is_initialized():

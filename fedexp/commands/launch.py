@@ -133,6 +133,8 @@ def _script_folder(composer: Composer, request: Request, console: bool) -> Itera
     if config.hydra.mode == RunMode.MULTIRUN:
         raise ConfigError("a sweep is for fedexp.sweep, but the config sets hydra.mode=MULTIRUN; call sweep")
     valid_run = validate_config(composer, config, request.overrides)
+    if console:
+        warn_of_repeated_keys(request.overrides)
     with _run_folder(config, valid_run) as folder:
         logs.log_to(folder, console)
         yield folder, valid_run

@@ -3,7 +3,8 @@
 EXPORT is a folder that fedexp export wrote. ROWS is a table (.csv or .parquet) with the columns of the training table,
 in any order; other columns are kept. For models of images, signals and the like it is a .npy file with an array of
 examples as they were stored for training (encoder.json says their shape and type). The answers are written as CSV: the
-likeliest class and the probability of each, or the numbers. Nothing in EXPORT is run.
+likeliest class and the probability of each, or the numbers. Missing cells, texts that training did not have and numbers
+out of their range are told by column. Nothing in EXPORT is run.
 """
 
 import sys
@@ -19,9 +20,10 @@ from fedexp.process import logs
 
 def build_parser() -> Parser:
     """Declares the exported folder, the rows and the answers."""
-    parser = Parser("predict EXPORT ROWS --to FILE.csv", __doc__)
+    parser = Parser("predict EXPORT ROWS --to FILE.csv [--overwrite]", __doc__)
     parser.words("places", lambda _, word: complete_folder(word))
     parser.add_flag("the answers", "--to", type=folder_path, values=complete_folder, metavar="FILE.csv")
+    parser.add_flag("replace FILE.csv if it is there", "--overwrite", action="store_true")
     add_trust_flag(parser)
     return parser
 
@@ -43,6 +45,8 @@ def act(words: list[str]) -> int:
         logs.silence()
         from fedexp.predict.predict import predict
 
-        count = predict(export, rows, arguments.to, trust_of(arguments))
+        count, replaced = predict(export, rows, arguments.to, trust_of(arguments), overwrite=arguments.overwrite)
     sys.stdout.write(f"{count:,} answers in {display_path(arguments.to)}\n")
+    if replaced:
+        sys.stdout.write(f"note  {replaced}\n")
     return 0

@@ -1,9 +1,8 @@
 """`--fail-if "test_accuracy < -0.01"`: conditions on the mean difference A - B, or on a bound of its interval."""
 
 import math
-import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedexp.compare import quantities
@@ -12,15 +11,10 @@ from fedexp.compare.statistics import PairedStatistics
 from fedexp.compare.study import compare_pairs, why_missing
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
+from fedexp.files.summary_bounds import COMPARISON, SIGNS
 from fedexp.report.read.runs import Run
 
-_SIGNS: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_FORM = re.compile(r"\s*(\S+?)(\.low|\.high)?\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
+_FORM = re.compile(rf"\s*(\S+?)(\.low|\.high)?{COMPARISON}")
 
 
 @dataclass(frozen=True)
@@ -46,7 +40,7 @@ def parse(text: str, runs: Sequence[Run] = ()) -> Condition:
     match = _FORM.fullmatch(text)
     if not match:
         raise ConfigError(
-            f'--fail-if must be "QUANTITY[.low|.high] SIGN NUMBER" with a sign of {", ".join(_SIGNS)}, '
+            f'--fail-if must be "QUANTITY[.low|.high] SIGN NUMBER" with a sign of {", ".join(SIGNS)}, '
             f'e.g. "test_accuracy < -0.01", got {text!r}; quantities: {quantities.ALLOWED}'
         )
     name, bound, sign, number = match.groups()
@@ -75,7 +69,7 @@ def _failure(condition: Condition, contest: Contest) -> str:
         nobody = not (result.only_a or result.only_b or result.neither)
         reason = f"{result.pairs} pair(s) have no interval" if nobody else f"of {result.pairs} pair(s) {reached}"
         return f"{condition} cannot be judged for {sides}: {reason}"
-    if not _SIGNS[condition.sign](value, condition.number):
+    if not SIGNS[condition.sign](value, condition.number):
         return ""
     evidence = f"it is {value:+.6g}" if math.isfinite(value) else reached
     return f"{condition} holds, {evidence} for {sides} over {result.pairs} pair(s)"

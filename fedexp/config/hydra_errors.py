@@ -18,7 +18,7 @@ from yaml import YAMLError
 
 from fedexp.config import catalog, synonyms
 from fedexp.config.location import conf_dir
-from fedexp.core.errors import ConfigError, did_you_mean, first_line
+from fedexp.core.errors import ConfigError, did_you_mean, first_line, normalize_word
 
 COMPOSE_ERRORS = (
     HydraException,
@@ -28,6 +28,8 @@ COMPOSE_ERRORS = (
     RecursionError,
 )  # the last: a circle of keys
 LOGGING_ERRORS = (AssertionError, AttributeError, ImportError, KeyError, OSError, TypeError, ValueError)
+
+_MOST_GROUPS = 3  # that an option's name may stand for before naming them says nothing
 
 ListKeys = Callable[[], Sequence[str]]
 
@@ -90,7 +92,8 @@ def explain_unreadable(override: str) -> str:
     """Says how an override must be written."""
     key, equal, _ = override.partition("=")
     if not equal:
-        return f"cannot read {override!r}; write key=value or group=option"
+        group = _groups_with_option(override)
+        return f"cannot read {override!r}; {f'it belongs to {group}' if group else 'write key=value or group=option'}"
     if not re.fullmatch(r"\+{0,2}~?[\w./@:-]+", key) or key.startswith("-"):
         return f"cannot read {override!r}; {key!r} is no key"
     return f"cannot read {override!r}; close brackets and quotes, and quote a value with special signs: {key}='\"...\"'"
@@ -133,8 +136,34 @@ def _missing_file(error: MissingConfigException) -> str:
     elif working_folder.is_file():
         hint = f"; to use {working_folder}, add --config-dir conf"
     else:
-        hint = f"; {did_you_mean(option, error.options)}" if error.options else ""
+        hint = _option_hint(option, error.options or ())
     return f"{where}unknown option {group}={option}{hint}"
+
+
+def _option_hint(option: str, options: Sequence[str]) -> str:
+    """What was probably meant by an option that its group does not have: one of another group, or the nearest name."""
+    near = f"; {did_you_mean(option, options)}" if options else ""
+    is_same_word = any(normalize_word(name) == normalize_word(option) for name in options)
+    if not is_same_word and (elsewhere := _groups_with_option(option)):
+        return f"; {option} belongs to {elsewhere}"
+    if not near.startswith("; did you mean") and (synonym := synonyms.any_option_synonym(option)):
+        return f"; write {synonym}"
+    return near
+
+
+def _groups_with_option(word: str) -> str:
+    """The groups that have an option of this name, and how it is chosen; empty if none has, or many do."""
+    conf = conf_dir()
+    pairs = [
+        (group, name)
+        for group in catalog.groups(conf)
+        for name in catalog.options(conf, group)
+        if normalize_word(name) == normalize_word(word)
+    ]
+    if not 0 < len(pairs) <= _MOST_GROUPS:
+        return ""
+    groups = " and ".join(group for group, _ in pairs)
+    return f"{groups}; write {' or '.join(f'{group}={name}' for group, name in pairs)}"
 
 
 def _explain_value(error: OmegaConfBaseException, list_keys: ListKeys) -> str:

@@ -71,6 +71,9 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "fed+": "algorithm=fedplus",
         "random": "selector=random",
         "shapley": "selector=greedyfed or s_fedavg",
+        **dict.fromkeys(("qffl", "qfedsgd"), "algorithm=qfedavg"),
+        **dict.fromkeys(("tilted", "tiltederm", "tiltedloss"), "algorithm=term"),
+        **dict.fromkeys(("drfa", "agnosticfl", "minimax"), "algorithm=agnostic"),
         "clustered": "clustering=output_similarity, kmeans_updates or ifca",
         **dict.fromkeys(("dp", "private"), "algorithm=dp_sgd"),
         **dict.fromkeys(("centralized", "centralised", "centralizedtraining", "pooled"), "algorithm=central"),
@@ -86,6 +89,9 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "fedprox": "algorithm=fedprox",
         "scaffold": "algorithm=scaffold",
         "secagg": "aggregator=secure_mean",
+        "qffl": "algorithm=qfedavg",
+        "tilted": "algorithm=term",
+        "drfa": "algorithm=agnostic",
         **dict.fromkeys(("fed+", "fedplus"), "algorithm=fedplus"),
         "fedexp": "aggregator=extrapolation",
     },
@@ -107,6 +113,17 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "dp": "privacy=dp_sgd, client_central or client_local",
         "central": "privacy=client_central",
         "local": "privacy=client_local",
+    },
+    "availability": {
+        "ln": "availability=lognormal",
+        "sln": "availability=sin_lognormal",
+        **dict.fromkeys(("churn", "random", "onoff"), "availability=markov"),
+        **dict.fromkeys(("diurnal", "daily"), "availability=day"),
+        "file": "availability=trace availability.path=FILE",
+    },
+    "fleet": {
+        **dict.fromkeys(("straggler", "stragglers", "heterogeneous"), "fleet=simulated fleet.speed_spread=1"),
+        "churn": "availability=markov",
     },
     "selector": {
         "uniform": "selector=random",
@@ -152,6 +169,10 @@ KEYS: Mapping[str, str] = {
     "clientfraction": "selector.fraction=0.1 selector.count=null",
     **dict.fromkeys(("dpsgd", "differentialprivacy"), "algorithm=dp_sgd"),
     **dict.fromkeys(("study", "studies"), "experiment=..., as fedexp list experiment shows"),
+    **dict.fromkeys(
+        ("straggler", "stragglers"), "fleet=simulated fleet.speed_spread=1, or 'scenario.local_epochs=[1,5]'"
+    ),
+    **dict.fromkeys(("churn", "dropouts"), "availability=markov"),
     "name": "hydra.run.dir=outputs/NAME",
     "output": "hydra.run.dir=FOLDER",
     **dict.fromkeys(("outputdir", "outdir", "out", "folder", "dir", "rundir"), "hydra.run.dir=FOLDER"),
@@ -187,6 +208,12 @@ METRICS: Mapping[str, str] = {
 def option_synonym(group: str, name: str) -> str | None:
     """The words that choose what others call by an option's `name`; None for a word that nobody uses."""
     return OPTIONS.get(group, {}).get(normalize_word(name))
+
+
+def any_option_synonym(name: str) -> str | None:
+    """The words that choose what others call by this name, in whatever group; None for a word that nobody uses."""
+    words = (names.get(normalize_word(name)) for names in OPTIONS.values())
+    return next(filter(None, words), None)
 
 
 def key_synonym(key: str) -> str | None:

@@ -88,9 +88,8 @@ def convert(kind: Any, value: Any) -> Any:
 
 
 def _check_bounds(bounds: Sequence[Range], value: Any) -> Any:
-    if isinstance(value, int | float) and any(value not in bound for bound in bounds):
-        raise TypeError
-    if type(value) is int and value > MAX_INTEGER and all(bound.high == math.inf for bound in bounds):
+    is_endless = type(value) is int and value > MAX_INTEGER and all(bound.high == math.inf for bound in bounds)
+    if is_endless or (isinstance(value, int | float) and any(value not in bound for bound in bounds)):
         raise TypeError
     return value
 
@@ -103,10 +102,8 @@ def _first_that_fits(kinds: tuple[Any, ...], value: Any) -> Any:
 
 
 def _convert_scalar(kind: Any, value: Any) -> Any:
-    if kind is Any:
+    if kind is Any or (kind is type(None) and value is None):
         return value
-    if kind is type(None) and value is None:
-        return None
     if kind is Path and isinstance(value, str | Path):
         return Path(value)
     if kind is float:
@@ -125,6 +122,14 @@ def _convert_float(value: Any) -> float:
         raise TypeError from None
 
 
+def _list_hint(kind: Any, value: Any) -> str:
+    """How a value is written where nothing but a list of such values is wanted; else empty."""
+    with suppress(TypeError):
+        if describe(kind).startswith("a list") and convert(kind, [value]):
+            return f"write [{value}]"
+    return ""
+
+
 def exceeded_bound(kind: Any, value: Any) -> str:
     """The upper bound of every number in words, if this value exceeds it; else an empty text."""
     bounds = [rule.high for rule in _ranges(kind)]
@@ -137,10 +142,7 @@ def exceeded_bound(kind: Any, value: Any) -> str:
 def _ranges(kind: Any) -> Iterator[Range]:
     """Every range in an annotation, also those inside a union."""
     for argument in get_args(kind):
-        if isinstance(argument, Range):
-            yield argument
-        else:
-            yield from _ranges(argument)
+        yield from (argument,) if isinstance(argument, Range) else _ranges(argument)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
@@ -161,8 +163,9 @@ class Part:
                 object.__setattr__(self, entry.name, convert(hints[entry.name], value))
             except TypeError:
                 wanted = describe(hints[entry.name]) + exceeded_bound(hints[entry.name], value)
-                hint = f"; {entry.metadata['hint']}" if "hint" in entry.metadata else ""
-                raise ConfigError(f"{type(self).__name__}.{entry.name} must be {wanted}, got {value!r}{hint}") from None
+                hint = entry.metadata.get("hint") or _list_hint(hints[entry.name], value)
+                message = f"{type(self).__name__}.{entry.name} must be {wanted}, got {value!r}"
+                raise ConfigError(f"{message}; {hint}" if hint else message) from None
         self.check()
 
     @classmethod

@@ -1,11 +1,13 @@
 """The card of an exported model, `card.md`: what it is, what it was trained on, how good it is, how it is used."""
 
 import json
+import math
 import shlex
 from collections.abc import Mapping
 
 from fedexp.config import saved_config
 from fedexp.core.importing import import_object
+from fedexp.export.client_scores import client_scores, example_counts
 from fedexp.export.trained_model import TrainedModel
 from fedexp.parts.model.torch import factory_arguments
 from fedexp.report.read import runs
@@ -128,6 +130,8 @@ def _data_text(trained: TrainedModel) -> str:
         lines.append(f"* SHA-256 of the data as it was loaded: `{digest}`.")
     if encoder.columns:
         lines.append(f"* Columns are encoded by {_STATISTICS[config['dataset'].get('statistics', 'pooled')]}.")
+    if trained.client_number is not None:
+        lines.append(f"* Client {trained.client} has {example_counts(trained.world, trained.client_number)}.")
     if trained.exp.features.layers(encoder.facts) is not None:
         lines.append("* The first layers, `features`, were learnt on the server's public examples.")
     return "\n".join(lines)
@@ -142,7 +146,7 @@ def _title(record: RunRecord) -> str:
 
 
 def _score_table(trained: TrainedModel) -> str:
-    """What metrics.csv says of the round, on which data."""
+    """What metrics.csv says of the round, on which data; above it how good a client's own model is."""
     line, alone = trained.record.lines[trained.round], trained.exp.scenario.trains_alone
     subject = "a mean over the clients' own models" if alone else "everybody's model"
     data_names = {
@@ -150,7 +154,8 @@ def _score_table(trained: TrainedModel) -> str:
         "validation": f"the server's validation examples, {subject}",
         "personal": "clients' held-out examples, the model that each of them uses",
     }
-    rows = [
+    rows = _client_rows(trained)
+    rows += [
         f"| {name.partition('_')[2]} | {float(text):.4g} | {data_names[kind]} |"
         for kind in data_names
         for name, text in line.items()
@@ -158,8 +163,19 @@ def _score_table(trained: TrainedModel) -> str:
     ]
     if not rows:
         return "The round was not evaluated."
-    note = "" if trained.client is None else "\n\nNone of them is of this client's model alone."
-    return "\n".join(["| measure | value | on |", "| --- | ---: | --- |", *rows]) + note
+    return "\n".join(["| measure | value | on |", "| --- | ---: | --- |", *rows])
+
+
+def _client_rows(trained: TrainedModel) -> list[str]:
+    """The lines of the table on the model of one client alone; none of everybody's model."""
+    if trained.client_number is None:
+        return []
+    return [
+        f"| {name} | {value:.4g} | {data} |"
+        for data, scores in client_scores(trained.world, trained.weights, trained.client_number)
+        for name, value in scores.items()
+        if not math.isnan(value)
+    ]
 
 
 def _privacy_text(trained: TrainedModel) -> str:

@@ -16,6 +16,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.fields import describe_misfit
 from fedexp.data.tables.columns import encode_columns
 from fedexp.data.tables.encoding import Column
+from fedexp.data.tables.replaced_cells import describe_replaced_cells
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted_json import read_json
 from fedexp.parts.dataset.contract import Data, Facts, Targets
@@ -62,6 +63,14 @@ class Encoder:
                 f"{self._description} in a .npy file"
             )
         return torch.from_numpy(encode_columns(frame, self.columns))
+
+    def replaced_cells(self, frame: "pd.DataFrame") -> str:
+        """Which columns of rows, as `rows` takes them, have cells that are missing, unknown or out of range, in a line.
+
+        Missing numbers are the mean (the middle of a given range), missing and unknown texts no category, and numbers
+        out of range its end. Empty if there are no such cells.
+        """
+        return describe_replaced_cells(frame, self.columns)
 
     def inputs(self, x: torch.Tensor) -> torch.Tensor:
         """Examples `[B, *shape]` in their stored form as inputs of the network, float32; tokens stay int64.

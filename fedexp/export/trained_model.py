@@ -13,7 +13,7 @@ from torch import nn
 from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError, did_you_mean
-from fedexp.core.values import State
+from fedexp.core.values import State, Weights
 from fedexp.export.encoder import Encoder, make_encoder
 from fedexp.export.entries import set_entries
 from fedexp.files.atomic import display_path
@@ -25,6 +25,7 @@ from fedexp.run.tables import first_columns
 from fedexp.simulation.build_world import build_experiment, load
 from fedexp.simulation.measures.own_models import personal_models
 from fedexp.simulation.setup.experiment import Experiment
+from fedexp.simulation.world import World
 from fedexp.training.client.networks import build_network
 from fedexp.verify import record
 from fedexp.verify.record import RunRecord, SavedState
@@ -38,8 +39,9 @@ CPU, EXAMPLES = torch.device("cpu"), 8
 class TrainedModel:
     """A trained network on the CPU, in evaluation mode, and how examples become its inputs.
 
-    `round` is after which round of the experiment `exp` it is; `client` whose model it is, None: everybody's.
-    `examples` are a few test examples `[S, *shape]` in their stored form.
+    `round` is after which round of the experiment `exp` it is; `client` whose model it is, as that was asked for, and
+    `client_number` its number; None: everybody's. `examples` are a few test examples `[S, *shape]` in their stored
+    form. `weights` are the entries as a run in the `world` scores them.
     """
 
     network: nn.Module
@@ -48,8 +50,11 @@ class TrainedModel:
     round: int
     exp: Experiment
     client: Client | None
+    client_number: int | None
     config: dict[str, Any]
     record: RunRecord
+    world: World
+    weights: Weights
 
 
 def load_trained(
@@ -69,18 +74,35 @@ def load_trained(
     if objection := digests.read_chains(folder, first_columns(rerun.exp)).objection(state):
         where = display_path(saved_state.path)
         raise ConfigError(f"{where} {objection}; fedexp verify {display_path(folder)} tells more")
-    row = _model_row(rerun, state, client).cpu()
     exp, world = rerun.exp, rerun.world
+    owner = None if client is None else _client_number(client, world.partition.clients, world.client_names or ())
+    weights = Weights(_model_row(rerun, state, owner), state.models[0].layout)
     data, facts = load(exp)
-    layers = world.encoding.layers
-    network = join_layers(exp.features, exp.model, facts)
-    entries = state.models[0].layout.views(row)
+    network = _network_with(weights, world, facts, display_path(saved_state.path))
+    encoder = make_encoder(data, facts, raw=world.encoding.layers is not None)
+    return TrainedModel(
+        network=network,
+        encoder=encoder,
+        examples=data.test.x[:EXAMPLES],
+        round=state.round,
+        exp=exp,
+        client=client,
+        client_number=owner,
+        config=config,
+        record=run_record,
+        world=world,
+        weights=weights,
+    )
+
+
+def _network_with(weights: Weights, world: World, facts: Facts, source: str) -> nn.Module:
+    """The network from stored examples to outputs with these entries, which are from the file `source`."""
+    layers, network = world.encoding.layers, join_layers(world.exp.features, world.exp.model, facts)
+    entries = weights.layout.views(weights.flat.cpu())
     if layers is not None:
         entries = {f"model.{name}": entry for name, entry in entries.items()}
         entries |= {f"features.{name}": entry for name, entry in layers.state_dict().items()}
-    set_entries(network, entries | _counters(network), display_path(saved_state.path))
-    encoder = make_encoder(data, facts, raw=layers is not None)
-    return TrainedModel(network, encoder, data.test.x[:EXAMPLES], state.round, exp, client, config, run_record)
+    return set_entries(network, entries | _counters(network), source)
 
 
 def load_encoder(folder: Path, trust: Trust = NO_TRUST) -> Encoder:
@@ -124,7 +146,7 @@ def _choose_state(run_record: RunRecord, number: int | None) -> SavedState:
     return by_round[max(by_round) if number is None else number]
 
 
-def _model_row(rerun: Rerun, state: State, client: Client | None) -> torch.Tensor:
+def _model_row(rerun: Rerun, state: State, client: int | None) -> torch.Tensor:
     """Everybody's model `[D]`, or that of a client: its cluster's, with what it keeps for itself."""
     world, clients = rerun.world, rerun.world.partition.clients
     if client is None:
@@ -135,8 +157,7 @@ def _model_row(rerun: Rerun, state: State, client: Client | None) -> torch.Tenso
                 f"the run has {len(state.models)} models, one a cluster; choose by --client, 0 to {clients - 1}"
             )
         return state.models[0].flat
-    number = _client_number(client, clients, world.client_names or ())
-    return personal_models(rerun.exp, world, state, np.array([number]))[0]
+    return personal_models(rerun.exp, world, state, np.array([client]))[0]
 
 
 def _client_number(client: Client, clients: int, names: Sequence[str]) -> int:

@@ -31,7 +31,7 @@ from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 from fedexp.training.workers.pool import TRAINING, WorkerPool
 
-GRACE_S = 5.0  # for work that cannot be tried in part; after it the trial is given up
+GRACE_S = 15.0  # for work that cannot be tried in part; after it the trial is given up
 PATIENCE_S = 2.0  # for rounds after the second, which make the estimate better
 MOST = 50
 STATES = (checkpoint.NAME, checkpoint.PREVIOUS)

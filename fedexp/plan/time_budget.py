@@ -22,6 +22,7 @@ from fedexp.training.workers.pool import TRAINING, JobKind, T, Work, WorkerPool
 
 STAGE_SHARE = 2 / 3  # of the time that is left, for one stage
 WARMUP_STEPS, MIN_STEPS = 2, 6  # first steps of a training job: those not timed, and those always taken
+SLOW_STEP_S = 0.5  # of a step from which on all are timed, and one is enough
 SAMPLE_SIZE = 2**18  # numbers of a kind's results that are kept for sampling
 
 
@@ -116,7 +117,8 @@ class BudgetedPool(WorkerPool):
         super().__init__()
         self.pool, self.budget = pool, budget
         self.rank, self.size = pool.rank, pool.size
-        self.warm_at = 0.0
+        self.started_at = self.warm_at = 0.0
+        self.warm_steps = 0  # of the present job, before those that are timed
 
     def defer(self, work: Work) -> None:
         if self.size > 1:
@@ -134,10 +136,14 @@ class BudgetedPool(WorkerPool):
         return self if pool is self else BudgetedPool(pool, self.budget)
 
     def watch(self, done: int, steps: int) -> None:
-        if done <= WARMUP_STEPS:
-            self.warm_at = time.perf_counter()
-        elif done >= MIN_STEPS and self.budget.is_stage_over:
-            pace = (time.perf_counter() - self.warm_at) / (done - WARMUP_STEPS)
+        now = time.perf_counter()
+        if done == 0:
+            self.started_at = now
+        is_slow = now - self.started_at > SLOW_STEP_S * done > 0
+        if done == 0 or (done <= WARMUP_STEPS and not is_slow):
+            self.warm_at, self.warm_steps = now, done
+        elif (done >= MIN_STEPS or is_slow) and self.budget.is_stage_over:
+            pace = (now - self.warm_at) / (done - self.warm_steps)
             raise JobCutShortError(done / steps, (steps - done) * pace)
 
     def _run_jobs(self, works: list[Work]) -> None:

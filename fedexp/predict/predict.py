@@ -34,10 +34,15 @@ ARRAY = ".npy"
 _MOST_NUMBERS = 2**28  # of an example
 
 
-def predict(export: Path, rows: Path, target: Path, trust: Trust = NO_TRUST) -> int:
-    """Writes a CSV file with the answers of the model in the folder `export` for every row; returns how many.
+def predict(
+    export: Path, rows: Path, target: Path, trust: Trust = NO_TRUST, *, overwrite: bool = False
+) -> tuple[int, str]:
+    """Writes a CSV file with the answers of the model in the folder `export` for every row.
 
-    Rows of a table keep their columns, and the answers stand behind them.
+    Rows of a table keep their columns, and the answers stand behind them. A file that is there is replaced only with
+    `overwrite`.
+
+    Returns: how many answers, and a line on cells that the model was not given as they are; empty if there are none.
 
     Raises:
         ConfigError: the folder, the rows or the target are not what they must be.
@@ -46,14 +51,18 @@ def predict(export: Path, rows: Path, target: Path, trust: Trust = NO_TRUST) -> 
         raise ConfigError(f"--to must name a file that ends in .csv, got {display_path(target)}")
     if target.resolve() == rows.resolve():
         raise ConfigError(f"--to must be another file than the rows, got {display_path(target)} for both")
+    if not overwrite and (target.exists() or target.is_symlink()):
+        raise ConfigError(
+            f"--to must be a new file, but {display_path(target)} is there; give another, or add --overwrite"
+        )
     encoder = read_encoder(export)
-    frame, examples = _read(rows, encoder)
+    frame, examples, replaced = _read(rows, encoder)
     network = load_network(export, encoder, trust)
     answers = encoder.answer_columns(outputs(network, encoder, examples))
     if written := [name for name in answers if name in frame.columns]:
         raise ConfigError(f"the rows must not have a column {written[0]}, which is to be written; rename it")
     write_atomically(target, frame.assign(**answers).to_csv(index=False).encode())
-    return len(frame)
+    return len(frame), replaced
 
 
 def load_network(export: Path, encoder: Encoder, trust: Trust = NO_TRUST) -> nn.Module:
@@ -101,20 +110,21 @@ def outputs(network: nn.Module, encoder: Encoder, examples: torch.Tensor) -> tor
     return answers
 
 
-def _read(path: Path, encoder: Encoder) -> "tuple[pd.DataFrame, torch.Tensor]":
-    """The rows of a file, and their examples `[S, *shape]`."""
+def _read(path: Path, encoder: Encoder) -> "tuple[pd.DataFrame, torch.Tensor, str]":
+    """The rows of a file, their examples `[S, *shape]`, and a line on cells that stand for others in these."""
     import pandas as pd
 
     if not path.is_file():
         raise ConfigError(f"there is no file {display_path(path)}; give rows as .csv or .parquet, or an array as .npy")
     if encoder.columns:
         texts = [column.name for column in encoder.columns if column.categories is not None]
-        examples = encoder.rows(table.read(path, texts))
+        typed_frame = table.read(path, texts)
+        examples = encoder.rows(typed_frame)
         is_csv = path.suffix == ".csv"
         frame = pd.read_csv(path, index_col=False, dtype=str, keep_default_na=False) if is_csv else table.read(path)
-        return frame.rename(columns=str), examples
+        return frame.rename(columns=str), examples, encoder.replaced_cells(typed_frame)
     examples = torch.from_numpy(_read_array(path))
-    return pd.DataFrame({"example": np.arange(len(examples))}), examples
+    return pd.DataFrame({"example": np.arange(len(examples))}), examples, ""
 
 
 def _read_array(path: Path) -> np.ndarray:
@@ -126,4 +136,8 @@ def _read_array(path: Path) -> np.ndarray:
         raise ConfigError(f"{display_path(path)} cannot be read as an array: {first_line(error)}") from error
     if not isinstance(array, np.ndarray) or not array.ndim or array.dtype.kind not in "biuf" or not len(array):
         raise ConfigError(f"{display_path(path)} must hold an array of numbers, one example a row, but does not")
+    if not np.isfinite(array).all():
+        raise ConfigError(
+            f"{display_path(path)} must hold finite numbers, but some are missing or infinite; fill them in"
+        )
     return array.astype(array.dtype.newbyteorder("="))

@@ -5,7 +5,10 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+
+_NOTES: ContextVar[set[str] | None] = ContextVar("notes of the runs so far", default=None)
 
 DATED_FORMAT = "[%(asctime)s] %(levelname)s %(message)s"
 
@@ -35,6 +38,32 @@ def leave_out_on_terminals(mark: str) -> None:
     for handler in logging.getLogger().handlers:
         stream = getattr(handler, "stream", None)
         if stream is not None and stream.isatty():
+            handler.addFilter(lambda record: not hasattr(record, mark))
+
+
+@contextmanager
+def notes_once() -> Iterator[None]:
+    """Has the runs in this block tell apart notes that one of them said before."""
+    token = _NOTES.set(set())
+    try:
+        yield
+    finally:
+        _NOTES.reset(token)
+
+
+def is_repeated(note: str) -> bool:
+    """Whether a run in the same block of `notes_once` said this note before; remembers it."""
+    notes = _NOTES.get()
+    if notes is None or note in notes:
+        return notes is not None
+    notes.add(note)
+    return False
+
+
+def leave_out_on_console(mark: str) -> None:
+    """Keeps lines with this mark off the console; files get them."""
+    for handler in logging.getLogger().handlers:
+        if not isinstance(handler, logging.FileHandler):
             handler.addFilter(lambda record: not hasattr(record, mark))
 
 

@@ -14,7 +14,7 @@ GROUPS = ("dataset", "federation", "model", "local", "selector", "aggregator")  
 
 
 def lines(exp: Experiment, clients: int) -> Iterator[str]:
-    """Describes the parts and how many of the `clients` take part; notes settings that have no effect."""
+    """Describes the parts, and how many of the `clients` take part."""
     yield " ".join(_words(exp))
     participants = exp.selector.clients_per_round(clients)
     all_clients = _with_unit(clients, "client")
@@ -25,7 +25,16 @@ def lines(exp: Experiment, clients: int) -> Iterator[str]:
         f"at rate {exp.local.lr:g}"
     )
     yield from _training(exp)
-    yield from _without_effect(exp, clients, participants)
+
+
+def notes(exp: Experiment, clients: int) -> Iterator[str]:
+    """What may not be meant: settings that have no effect, and what clients that train alone share all the same."""
+    if exp.scenario.trains_alone and (shared := exp.dataset.leaks()):
+        yield (
+            "every client trains alone, but its examples are encoded by what was learnt of everybody's: "
+            f"{shared.removeprefix('nor is ').removeprefix('nor are ')}"
+        )
+    yield from _without_effect(exp, clients, exp.selector.clients_per_round(clients))
 
 
 def _words(exp: Experiment) -> Iterator[str]:

@@ -47,9 +47,21 @@ class Logbook:
         name = self.folder / "federation.csv"
         if not name.exists():
             federation.write_csv(name, self.world.class_counts, self.world.label_names, self.world.site_names)
+        self._introduce()
+        if self.state.round:
+            self.progress.say(f"continuing after round {self.state.round}")
+            self._archive_due_state()  # if the run was killed before it had done so
+        exp, world = self.exp, self.world
+        self.tracker_client = exp.tracker.follow(self.folder, self.config, lambda: summary.provenance(exp, world))
+        return self
+
+    def _introduce(self) -> None:
+        """Prints what is run, what may not be meant, how large it is and how it is computed."""
         exp, world, clients = self.exp, self.world, self.world.partition.clients
-        for line in (*banner.lines(exp, clients), *world.data_doubts):
+        for line in banner.lines(exp, clients):
             self.progress.say(line)
+        for line in (*banner.notes(exp, clients), *world.data_doubts):
+            self.progress.note(line)
         self.progress.say(
             f"{clients} client{'s' * (clients != 1)}, {len(world.partition.indices)} training examples, "
             f"{world.layout.parameters:,} parameters, {world.pool.size} worker(s) on {device_name(exp)}"
@@ -62,11 +74,6 @@ class Logbook:
                 self.progress.say(f"{role}: " + ", ".join(f"{name} {value:.4g}" for name, value in figures.items()))
         if (promise := summary.privacy_promise(exp)) is not None:
             self.progress.say(f"privacy: {promise}")
-        if self.state.round:
-            self.progress.say(f"continuing after round {self.state.round}")
-            self._archive_due_state()  # if the run was killed before it had done so
-        self.tracker_client = exp.tracker.follow(self.folder, self.config, lambda: summary.provenance(exp, world))
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         try:

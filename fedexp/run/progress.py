@@ -14,6 +14,7 @@ from fedexp.process import logs, terminal
 log = logging.getLogger("fedexp.run.run")
 
 ROUND = "of_a_round"  # marks the lines that the bar replaces
+REPEATED = "repeated"  # marks notes that an earlier point of the sweep said
 
 
 class Progress:
@@ -30,6 +31,7 @@ class Progress:
             self.bar = tqdm(total=rounds, initial=done, unit="round", dynamic_ncols=True, file=sys.stderr)
             self.log_redirection.enter_context(logging_redirect_tqdm())
             logs.leave_out_on_terminals(ROUND)
+        logs.leave_out_on_console(REPEATED)
 
     def round(self, row: dict[str, Any]) -> None:
         """Reports a finished round."""
@@ -47,6 +49,10 @@ class Progress:
     def say(self, text: str) -> None:
         """Prints one message."""
         log.info(text)
+
+    def note(self, text: str) -> None:
+        """Prints what may not be meant; the console gets it once a sweep."""
+        log.info(text, extra={REPEATED: True} if logs.is_repeated(text) else {})
 
     def close(self) -> None:
         """Closes the bar where it stands."""

@@ -73,6 +73,7 @@ def build_world(exp: Experiment, choice: EngineChoice | None, pool: WorkerPool) 
     )
     poisoned_split = split_and_poison(exp, data)
     partition = poisoned_split.partition
+    compatibility.refuse_rows(exp, partition.clients)
     is_sample = not (exp.pacing.prefers_fast or exp.availability.changes)  # else who arrives is no random sample
     rate = exp.selector.rate(partition.clients) if is_sample else 1.0
     exp = replace(exp, privacy=exp.privacy.calibrate_noise(partition.sizes, exp.local, rate))

@@ -19,6 +19,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.part import build
 from fedexp.files import summary_json
 from fedexp.files.atomic import display_path, shell_path
+from fedexp.process import logs
 from fedexp.process.exits import USAGE_ERROR
 from fedexp.process.terminal import format_duration
 from fedexp.run import addresses, folders
@@ -61,12 +62,13 @@ class Sweep:
         sweep = Path(self.config.hydra.sweep.dir)
         if self._has_numbered_folders():  # else points have to be composed first
             self.done = {point.number for point in self.points if folders.is_finished(sweep / str(point.number))}
-        for point, end in run_points(self.points, self._prepare, self.launcher, self.launcher.aloud, self.trust):
-            self.done.add(point.number)
-            self.running -= 1
-            self.durations += [] if end.code else [end.seconds]
-            self.failed += [end] if end.code else []
-            self._tell(point, end)
+        with logs.notes_once():
+            for point, end in run_points(self.points, self._prepare, self.launcher, self.launcher.aloud, self.trust):
+                self.done.add(point.number)
+                self.running -= 1
+                self.durations += [] if end.code else [end.seconds]
+                self.failed += [end] if end.code else []
+                self._tell(point, end)
         return self.failed
 
     def demand_addresses(self) -> None:

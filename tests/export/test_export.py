@@ -177,6 +177,29 @@ def test_training_alone_has_no_model_of_everybody(tmp_path):
     assert "a mean over the clients' own models" in (tmp_path / "home" / "card.md").read_text()
 
 
+def test_the_card_of_a_client_has_its_own_scores_on_its_own_data(tmp_path):
+    words = ("evaluation.personal_fraction=0.2", "evaluation.metrics=[accuracy,auroc]", "scenario.clients=2")
+    done = run("algorithm=local", *words, folder=tmp_path / "run", **QUIET)
+    scores = pd.read_csv(done.folder / "client_scores.csv").set_index("client")
+    for client in (0, 1):
+        export(done.folder, tmp_path / f"home {client}", client=client)
+        text = (tmp_path / f"home {client}" / "card.md").read_text()
+        row, own = scores.loc[client], "examples that it held out, its own model"
+        assert f"| accuracy | {row['personal']:.4g} | {row['examples']} {own} |" in text
+        assert f"| accuracy | {row['test']:.4g} | 360 test examples, its own model |" in text
+        assert len(re.findall(rf"^\| (?:loss|auroc) \| [\d.]+ \| \d+ {own}", text, re.MULTILINE)) == 2
+        assert re.search(rf"Client {client} has \d+ training examples, {row['examples']} more it held out", text)
+    assert scores["personal"][0] != scores["personal"][1]
+
+
+def test_the_card_of_a_client_that_held_nothing_out_has_the_test_data(tmp_path):
+    done = run("algorithm=local", "scenario.clients=4", folder=tmp_path / "run", **QUIET)
+    export(done.folder, tmp_path / "home", client=3)
+    text = (tmp_path / "home" / "card.md").read_text()
+    assert "test examples, its own model" in text
+    assert "held out" not in text
+
+
 def test_the_card_clips_as_the_run_did(patients, tmp_path):
     done = train(
         patients[0], "ill", "dataset.ignore=[cost,sex]", "dataset.statistics=clipped", "dataset.ranges={age: [50,60]}"

@@ -44,7 +44,7 @@ def test_a_round_is_chosen(digits):
 
 
 def test_a_round_that_was_not_saved_is_one_line(digits):
-    with pytest.raises(ConfigError, match=r"--round must be a round whose state was saved, got 7; there: 1, 2"):
+    with pytest.raises(ConfigError, match=r"^round must be a round whose state was saved, got 7; there: 1, 2"):
         digits.model(round=7)
 
 
@@ -87,7 +87,7 @@ def test_a_finished_run_is_loaded_from_its_folder(digits):
 
 
 def test_a_folder_without_a_run_is_one_line(tmp_path):
-    with pytest.raises(ConfigError, match="must be the folder of a finished run"):
+    with pytest.raises(ConfigError, match="must be the folder of a run that has a round"):
         load(tmp_path)
 
 

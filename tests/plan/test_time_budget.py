@@ -12,7 +12,7 @@ import torch
 
 from fedexp.cli import main
 from fedexp.plan.progress import report_progress
-from fedexp.plan.time_budget import BudgetedPool, PartialRoundError, TimeBudget
+from fedexp.plan.time_budget import BudgetedPool, JobCutShortError, PartialRoundError, TimeBudget
 from fedexp.training.loop.trainer import LoopTrainer, Task
 from fedexp.training.workers.pool import EVALUATION, TRAINING, JobKind, Work, WorkerPool
 
@@ -91,6 +91,28 @@ def test_effort_counts():
     work.effort = np.array([1.0, 8.0, 1.0])
     BudgetedPool(WorkerPool(), ration).execute(work)
     assert ration.skipped_seconds(0.0, float("inf")) == pytest.approx(9 * ration.tally(TRAINING).seconds)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "done", "remaining_s"),
+    [
+        ([4.0], 1, 9 * 4.0),  # one step is enough, and is timed
+        ([0.2, 3.0], 2, 8 * 3.0),  # the first one was the warm-up
+        ([0.1, 0.1, 0.2, 0.2, 0.2, 0.2], 6, 4 * 0.2),  # short steps: at least six, without the first two
+    ],
+)
+def test_how_many_steps_are_tried_follows_from_how_long_they_take(
+    monkeypatch: pytest.MonkeyPatch, seconds: list[float], done: int, remaining_s: float
+):
+    pool, now = BudgetedPool(WorkerPool(), TimeBudget(0.0)), [100.0]
+    monkeypatch.setattr("fedexp.plan.time_budget.time.perf_counter", lambda: now[0])
+    pool.budget.enter_stage("training")
+    for step, took in enumerate(seconds):
+        pool.watch(step, 10)
+        now[0] += took
+    with pytest.raises(JobCutShortError) as cut:
+        pool.watch(len(seconds), 10)
+    assert (cut.value.share, cut.value.remaining_s) == (pytest.approx(done / 10), pytest.approx(remaining_s))
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from command_line import complaint, python
 
 from fedexp import run
 from fedexp.cli import main
+from fedexp.data.tables.encoding import Column
+from fedexp.data.tables.replaced_cells import describe_replaced_cells
 from fedexp.export.export import export
 
 QUIET = {"rounds": 2, "pictures": False, "quiet": True}
@@ -43,6 +45,57 @@ def test_rows_are_answered_as_the_model_of_the_run_answers(patients, tmp_path, m
         expected = done.model()(done.encoder.rows(frame)).softmax(dim=1).numpy()
     np.testing.assert_allclose(answers[["probability no", "probability yes"]], expected, rtol=1e-5)
     assert answers["predicted"].tolist() == np.where(expected[:, 1] > expected[:, 0], "yes", "no").tolist()
+
+
+def train_with_gaps(folder, *words):
+    """An exported model of a table with a number, a text and gaps in both."""
+    age, sex = [20.0, 30.0, None, 50.0] * 20, ["f", "m", "f", None] * 20
+    frame = pd.DataFrame({"age": age, "sex": sex, "bmi": [20.0, 30.0] * 40, "ill": ["no", "yes"] * 40})
+    frame.to_csv(folder / "gaps.csv", index=False)
+    table = ("dataset=table", f"dataset.file={folder / 'gaps.csv'}", "dataset.target=ill", "dataset.missing=fill")
+    done = run(*table, "model=mlp", "scenario.clients=2", *words, folder=folder / "run", **QUIET)
+    export(done.folder, folder / "home")
+    return done
+
+
+def test_cells_that_were_filled_are_told_by_column(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    done = train_with_gaps(tmp_path)
+    (tmp_path / "rows.csv").write_text("age,sex,bmi\n,f,20\n40,x,20\n40,,20\n,y,\n40,m,20\n")
+    assert main(["predict", "home", "rows.csv", "--to", "answers.csv"]) == 0
+    note = (
+        "4 of 5 rows have cells that the model cannot take as they are: missing in age (2), sex (1), bmi (1); unknown "
+        "to training in sex (2, e.g. x)"
+    )
+    assert capsys.readouterr().out == f"5 answers in answers.csv\nnote  {note}\n"
+    assert done.encoder.replaced_cells(pd.read_csv("rows.csv")) == note
+    (tmp_path / "rows.csv").write_text("age,sex,bmi\n40,m,20\n")
+    assert main(["predict", "home", "rows.csv", "--to", "answers.csv"]) == 2
+    assert "answers.csv is there" in complaint(capsys)
+    assert len(pd.read_csv("answers.csv")) == 5
+    assert main(["predict", "home", "rows.csv", "--to", "answers.csv", "--overwrite"]) == 0
+    assert capsys.readouterr().out == "1 answers in answers.csv\n"
+    assert len(pd.read_csv("answers.csv")) == 1
+
+
+def test_numbers_out_of_their_range_are_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    ranges = "dataset.ranges={age: [0,100], sex: [f,m], bmi: [10,40]}"
+    train_with_gaps(tmp_path, "dataset.statistics=clipped", ranges)
+    (tmp_path / "rows.csv").write_text("age,sex,bmi\n101,f,20\n100,m,9\n-1,m,40\n0,m,10\n")
+    assert main(["predict", "home", "rows.csv", "--to", "answers.csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == (
+        "note  3 of 4 rows have cells that the model cannot take as they are: out of range in age (2), bmi (1)"
+    )
+
+
+def test_of_many_columns_the_first_are_named():
+    columns = [Column(f"c{number}", fills_missing=True) for number in range(7)]
+    frame = pd.DataFrame({column.name: [1.0, None] for column in columns})
+    assert describe_replaced_cells(frame, columns) == (
+        "1 of 2 rows have cells that the model cannot take as they are: missing in c0 (1), c1 (1), c2 (1), c3 (1), "
+        "c4 (1) and 2 more columns"
+    )
 
 
 def test_arrays_are_answered(tmp_path, monkeypatch):
@@ -109,6 +162,10 @@ def test_a_damaged_folder_is_one_line(patients, tmp_path, monkeypatch, capsys, n
         (["nowhere", "rows.csv", "--to", "answers.csv"], "there is no folder nowhere; fedexp export makes one"),
         (["{home}", "none.csv", "--to", "answers.csv"], "there is no file none.csv"),
         (["{home}", "rows.csv", "--to", "rows.csv"], "--to must be another file than the rows"),
+        (
+            ["{home}", "rows.csv", "--to", "short.csv"],
+            "--to must be a new file, but short.csv is there; give another, or add --overwrite",
+        ),
         (["{home}", "rows.csv", "--to", "answers.txt"], "--to must name a file that ends in .csv, got answers.txt"),
         (["{home}", "short.csv", "--to", "answers.csv"], "the rows must have the column age"),
         (["{home}", "taken.csv", "--to", "answers.csv"], "must not have a column predicted"),
@@ -158,6 +215,13 @@ def images_home(tmp_path_factory):
     place = tmp_path_factory.mktemp("images")
     export(run(folder=place / "run", **QUIET).folder, place / "home")
     return place / "home"
+
+
+def test_missing_numbers_in_an_array_are_one_line(images_home, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.full((1, 1, 8, 8), np.nan, np.float32))
+    assert main(["predict", str(images_home), "x.npy", "--to", "answers.csv"]) == 2
+    assert "x.npy must hold finite numbers" in complaint(capsys)
 
 
 def grow(path):

@@ -1,9 +1,14 @@
 """The first lines of a run say what was composed, and when a selector has nothing to choose."""
 
+import numpy as np
 import pytest
 from composing import experiment
 
-from fedexp.run.banner import lines
+from fedexp.run import banner
+
+
+def lines(exp, clients):
+    return [*banner.lines(exp, clients), *banner.notes(exp, clients)]
 
 
 def test_two_words_bring_an_experiment():
@@ -104,3 +109,24 @@ def test_over_selection_says_who_counts():
     assert over[1].startswith("30 rounds, 8 of 20 clients a round, of whom the first 5 count, ")
     assert len(over) == 2
     assert equal[2].startswith("pacing=over_selection throws nobody away: all 5 clients that take part count;")
+
+
+@pytest.mark.parametrize(
+    ("words", "shared"),
+    [
+        (("dataset=npz", "dataset.normalise=train"), "mean and deviation of all training examples"),
+        (("dataset=text",), "the vocabulary, which is that of all training lines"),
+        (("dataset=digits",), None),
+    ],
+)
+def test_what_clients_share_that_train_alone_is_said(words, shared, tmp_path):
+    np.savez(
+        tmp_path / "mine.npz",
+        **{f"x_{part}": np.ones((20, 3), np.float32) for part in ("train", "test")},
+        **{f"y_{part}": np.arange(20) % 2 for part in ("train", "test")},
+    )
+    file = (f"dataset.path={tmp_path / 'mine.npz'}",) if words[0] == "dataset=npz" else ()
+    told = [line for line in lines(experiment("algorithm=local", *words, *file), 10) if "encoded by" in line]
+    expected = f"every client trains alone, but its examples are encoded by what was learnt of everybody's: {shared}"
+    assert told == ([] if shared is None else [expected])
+    assert not any("encoded by" in line for line in lines(experiment(*words, *file), 10))

@@ -108,6 +108,10 @@ class TestCentral:
         pooled, central = ([state.models[0].flat for state, _, _ in rounds_with_rows(world)][-1] for world in worlds)
         assert torch.equal(pooled, central)
 
+    def test_nothing_is_sent(self, tiny: Tiny):
+        world = world_of(tiny(*CENTRAL))
+        assert [(row["mb_up"], row["mb_down"]) for _, row, _ in rounds_with_rows(world)] == [(0, 0)] * world.exp.rounds
+
     def test_the_model_is_measured_at_every_site(self, tiny: Tiny):
         world = world_of(tiny(*CENTRAL))
         *_, (state, row, _) = run_rounds(world.exp, world, world.initial_state())

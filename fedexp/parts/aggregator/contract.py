@@ -45,6 +45,9 @@ class Aggregator(Part):
     def refuse(self, model: Model, facts: Facts) -> None:
         """Raises ConfigError, with the reason, if it cannot combine networks of this kind."""
 
+    def refuse_rows(self, rows: int) -> None:
+        """Raises ConfigError, with the reason, if it cannot combine as many rows as a round is going to have."""
+
     def upload_bytes(self, entries: int) -> int:
         """What a client sends for a row of so many entries: each as a float32."""
         return 4 * entries

@@ -69,6 +69,9 @@ class Bucketing(PreAggregation):
     size: Annotated[int, Range(1)] = 2
     weighting: Literal["num_samples", "uniform"] = "uniform"
 
+    def mixed_rows(self, rows: int) -> int:
+        return -(-rows // self.size)
+
     def mix(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         rows = len(uploads.owner)
         if rows == 0:

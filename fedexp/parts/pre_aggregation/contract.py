@@ -10,6 +10,10 @@ class PreAggregation(Part):
 
     averages_rows = False  # whether it mixes the rows of several clients
 
+    def mixed_rows(self, rows: int) -> int:
+        """How many rows it makes of so many."""
+        return rows
+
     def mix(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         """The rows to aggregate, perhaps fewer than arrived."""
         return uploads, memory

@@ -30,6 +30,7 @@ def caveats(methods: Sequence[Method], empty: Sequence[Path]) -> list[str]:
                     f"`{display_path(run.folder)}` is unfinished: used up to round {run.rounds[-1]}, {_PARTLY}."
                 )
         notes += _repeat_notes(method)
+        notes += _pooled_statistics_note(method)
     return notes + [f"`{display_path(folder)}` is left out: it has no finished round." for folder in empty]
 
 
@@ -45,6 +46,16 @@ def _repeat_notes(method: Method) -> Iterator[str]:
         yield (
             f"{method.label}: seed {run.seed} was run {len(repeats) + 1} times; `{display_path(run.folder)}` counts, "
             f"not {names}; {outcome}."
+        )
+
+
+def _pooled_statistics_note(method: Method) -> Iterator[str]:
+    """That clients which train alone have the table's encoding from everybody."""
+    config = method.runs[0].config
+    if config.get("scenario.training") == "local" and config.get("dataset.statistics") == "pooled":
+        yield (
+            f"{method.label}: every client trained alone, but the table is encoded by means, deviations and categories "
+            "of all clients' training rows (`dataset.statistics=pooled`)."
         )
 
 

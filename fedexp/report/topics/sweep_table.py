@@ -76,7 +76,7 @@ def conclude(folder: Path, on: RankOn = "validation", by: str = "loss") -> str:
             folder / "sweep.png", best_bars(table, f"{on}_{by} AUC"), title, higher_is_better=higher_is_better(by)
         )
         lines += _warnings(table, points, f"{on}_{by}")
-    else:
+    elif any(key != "seed" for key in swept_keys(points)):
         measured = any(not np.isnan(point.column(f"{on}_{by}")).all() for point in points)
         lines.append(_TOO_SHORT if measured else _UNRANKED[on].format(by=by))
     return "\n".join(lines) + "\n"

@@ -17,6 +17,7 @@ def refuse(exp: Experiment) -> None:
     clients = training_clients(exp)
     refuse_numbers(exp, clients)
     refuse_sizes(exp)
+    refuse_rows(exp, clients)
     exp.clustering.refuse(clients)
     exp.fleet.refuse(clients)
     exp.availability.refuse(clients)
@@ -91,6 +92,17 @@ def refuse_sizes(exp: Experiment) -> None:
                 f"selector.{name}={size:g} does nothing with pacing={option(exp.pacing)}: as many clients begin as "
                 "pacing.clients leaves places; leave it out"
             )
+
+
+def refuse_rows(exp: Experiment, clients: int | None) -> None:
+    """Raises ConfigError where the aggregator cannot combine what arrives if all that are asked answer.
+
+    That is left to the rounds where some may not, or where each cluster has a share of them.
+    """
+    participants = None if clients is None else exp.selector.clients_per_round(clients)
+    if participants is None or exp.has_clock or exp.clustering.has_clusters:
+        return
+    exp.aggregator.refuse_rows(exp.pre_aggregation.mixed_rows(participants))
 
 
 def refuse_data(exp: Experiment) -> None:

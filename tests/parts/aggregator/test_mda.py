@@ -4,13 +4,15 @@ from itertools import combinations
 
 import pytest
 import torch
+from composing import experiment
 from hypothesis import given
 from hypothesis import strategies as st
 from matrices import close, equal_shares, whole
 
-from fedexp.core.errors import RunError
+from fedexp.core.errors import ConfigError, RunError
 from fedexp.parts.aggregator.mda import MDA
 from fedexp.parts.aggregator.subset_mean import SubsetMean
+from fedexp.simulation.setup import compatibility
 
 
 def reduced(rule: SubsetMean, rows: torch.Tensor, f: int) -> torch.Tensor:
@@ -38,6 +40,27 @@ def test_equals_the_loops(data: st.DataObject):
     best = min(sets, key=lambda each: float(square[list(each)][:, list(each)].max()))
     expected = rows[list(best)].double().mean(dim=0).tolist()
     assert close(reduced(MDA(), rows, f), expected, rows)
+
+
+@pytest.mark.parametrize("name", ["mda", "smea"])
+def test_too_many_sets_are_refused_before_data_is_loaded(name):
+    words = (f"aggregator={name}", "scenario.clients=30", "scenario.byzantine=10", "pictures=false")
+    said = rf"^aggregator={name} would try 30,045,015 sets of 20 of 30 updates, which is too many; ask fewer"
+    with pytest.raises(ConfigError, match=said):
+        compatibility.refuse(experiment(*words, "scenario.participants=30"))
+    for others in (
+        ("pre_aggregation=bucketing", "pre_aggregation.size=2"),
+        ("fleet=simulated",),
+    ):  # some may not answer
+        compatibility.refuse(experiment(*words, "scenario.participants=30", *others))
+
+
+def test_the_bound_that_a_round_allows_counts():
+    with pytest.raises(ConfigError, match=r"would try 145,422,675 sets of 16 of 30"):
+        MDA(byzantine=20).refuse_rows(30)  # 14 are clamped to
+    MDA(byzantine=20, on_violation="skip").refuse_rows(30)
+    MDA(byzantine=2).refuse_rows(30)
+    MDA().refuse_rows(0)
 
 
 def test_too_many_sets_are_refused():

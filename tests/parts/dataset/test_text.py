@@ -1,9 +1,11 @@
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
+from fedexp import run
 from fedexp.core.errors import ConfigError
 from fedexp.data import npy_header
 from fedexp.data.pile import SpillBuffer
@@ -88,6 +90,41 @@ def test_a_long_text_is_mapped_and_copied_nowhere(mine, tmp_path, monkeypatch):
     assert data.sha256() == plain.sha256()
     held = Examples(data.train, data, torch.device("cpu")).normalise()
     assert held.x.data_ptr() == data.train.x.data_ptr()
+
+
+def test_every_file_of_a_folder_is_an_author(tmp_path):
+    """Files in the order of their names; of each file's lines a half is for testing, and files may be short."""
+    texts = {"grace.txt": ["bb"] * 4, "ada.txt": ["a", "", "a"], "notes.md": ["none"], ".hidden.txt": ["none"]}
+    (tmp_path / "letters").mkdir()
+    for name, lines in texts.items():
+        (tmp_path / "letters" / name).write_text("\n".join(lines))
+    dataset = Text(file=tmp_path / "letters", test_fraction=0.5, length=4)
+    data = loaded(dataset, tmp_path)
+    assert data.subject_names == ("ada", "grace")
+    assert dataset.facts(tmp_path).subjects == 2
+    names = np.array(data.vocabulary)
+    for split in (data.train, data.test):
+        assert split.subject is not None
+        assert split.subject.tolist() == [0, 1, 1]
+        assert names[split.x].tolist() == [["<line>", "a", "<unk>", "<unk>"], *[["<line>", "b", "b", "<unk>"]] * 2]
+    assert f"{tmp_path / 'letters'} holds 6 examples" in dataset.verify(tmp_path)[0]
+    (tmp_path / "letters" / "ada.txt").write_text("\n")
+    with pytest.raises(ConfigError, match=r"ada.txt must have a line that is not empty"):
+        dataset.require(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigError, match=r"or a folder with files \*\.txt, but .*empty has none"):
+        Text(file=tmp_path / "empty").require(tmp_path)
+
+
+def test_a_folder_of_speakers_is_a_federation_with_their_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "speakers").mkdir()
+    for name in ("hamlet", "ophelia", "yorick"):
+        (tmp_path / "speakers" / f"{name}.txt").write_text(f"{name} says a word\n" * 10)
+    words = ("dataset=text", "dataset.file=speakers", "evaluation.personal_fraction=0.2", "model.hidden=4")
+    done = run(*words, "rounds=1", "pictures=false", folder="run", quiet=True)
+    assert pd.read_csv("run/client_scores.csv")["name"].tolist() == ["hamlet", "ophelia", "yorick"]
+    assert done.summary["clients"] == 3
 
 
 def test_what_will_not_do_is_one_line(mine, tmp_path):

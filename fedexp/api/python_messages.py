@@ -1,0 +1,53 @@
+"""Messages in the words of a script: arguments of functions where the command line has flags."""
+
+import re
+from collections.abc import Sequence
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+
+from fedexp.core.errors import ConfigError
+
+_PHRASES = (
+    (r"--config-dir (?!must\b)([\w./~-]+)", r"config_dir='\1'"),
+    (r"--trust-modules ([\w.]+)", r"trust_modules=['\1']"),
+    (r"--config-dir\b", "config_dir"),
+    (r"--trust-modules\b", "trust_modules"),
+    (r"--(round|client|quiet)\b", r"\1"),
+    (r"\badd -m to run each of them", "call fedexp.sweep to run each of them"),
+)
+
+
+def in_python_words(message: str) -> str:
+    """A message with the functions' arguments in place of flags that have the same name: `config_dir='conf'`."""
+    for pattern, replacement in _PHRASES:
+        message = re.sub(pattern, replacement, message)
+    return message
+
+
+def refuse_contradictions(words: Sequence[object], keyword_words: Sequence[str]) -> None:
+    """Raises ConfigError where a word and a keyword argument, given as a word, set a key to different values."""
+    by_key = {_key(override): override for override in _parse(words)}
+    for override in _parse(keyword_words):
+        word = by_key.get(_key(override))
+        if word is not None and word.value() != override.value():
+            raise ConfigError(
+                f"{_key(override)} must have one value, got {word.input_line} as a word and {override.input_line} as "
+                "a keyword argument; leave one out"
+            )
+
+
+def _parse(words: Sequence[object]) -> list[Override]:
+    """The overrides that can be read; what cannot is refused where the config is composed."""
+    overrides = []
+    for word in words:
+        try:
+            overrides += OverridesParser.create().parse_overrides([word] if isinstance(word, str) else [])
+        except HydraException:
+            continue
+    return overrides
+
+
+def _key(override: Override) -> str:
+    return override.get_key_element().lstrip("+~")

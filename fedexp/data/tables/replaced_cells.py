@@ -1,0 +1,59 @@
+"""Cells that a model is not given as they are: missing ones, texts unknown to training, numbers out of their range."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from fedexp.data.tables import table
+from fedexp.data.tables.encoding import Column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_NAMES = 5
+MISSING, UNKNOWN, BEYOND = "missing", "unknown to training", "out of range"
+
+
+def describe_replaced_cells(frame: "pd.DataFrame", columns: Sequence[Column]) -> str:
+    """How many rows of a table have such cells, and in which columns, in one line; empty if none has.
+
+    The table is one that `encode_columns` takes.
+    """
+    is_replaced = np.zeros(len(frame), bool)
+    counted: dict[str, list[str]] = {}
+    for column in columns:
+        for kind, mask, example in _replaced_cells(cast("pd.Series", frame[column.name]), column):
+            is_replaced |= mask
+            counted.setdefault(kind, []).append(f"{column.name} ({int(mask.sum()):,}{example})")
+    if not counted:
+        return ""
+    listed = "; ".join(f"{kind} in {_join(counted[kind])}" for kind in (MISSING, UNKNOWN, BEYOND) if kind in counted)
+    return (
+        f"{int(is_replaced.sum()):,} of {len(frame):,} rows have cells that the model cannot take as they are: {listed}"
+    )
+
+
+def _replaced_cells(values: "pd.Series", column: Column) -> Iterator[tuple[str, np.ndarray, str]]:
+    """Each kind of such cells that a column has, with their mask `[S]` and an example."""
+    if column.categories is None:
+        numbers = table.numbers(values.astype(float))
+        missing, unknown, beyond = np.isnan(numbers), np.zeros(len(values), bool), np.zeros(len(values), bool)
+        if column.bounds is not None:
+            beyond = (numbers < column.bounds[0]) | (numbers > column.bounds[1])
+        example = ""
+    else:
+        texts = table.texts(values)
+        missing, beyond = texts == "", np.zeros(len(values), bool)
+        unknown = ~missing & ~np.isin(texts, column.categories)
+        example = f", e.g. {str(texts[unknown][0])[:40]}" if unknown.any() else ""
+    for kind, mask, text in ((MISSING, missing, ""), (UNKNOWN, unknown, example), (BEYOND, beyond, "")):
+        if mask.any():
+            yield kind, mask, text
+
+
+def _join(names: list[str]) -> str:
+    """The names with commas between them, the last ones only counted where there are many."""
+    if len(names) <= MOST_NAMES:
+        return ", ".join(names)
+    return f"{', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES:,} more columns"
