@@ -37,7 +37,8 @@ MEASURES = (
     "evaluation.roa that half of the runs reach. Fewer need fewer seeds"
 )
 OUT = (
-    "the page (.md) or the table in full precision (.csv). With more than two methods a figure of critical differences "
+    "the page (.md), its table as LaTeX (.tex, booktabs) or in full precision (.csv). With more than two methods a "
+    "figure of critical differences "
     "is drawn beside it (default: outputs/compare.png)"
 )
 FAIL_IF = (
@@ -123,8 +124,10 @@ def _unequal(value: str) -> list[str]:
 
 def _out(value: str) -> Path:
     out = Path(value)
-    if out.suffix not in (".md", ".csv"):
-        raise InvalidArgument(f"must name a file that ends in .md or .csv, got {value or 'none'}; e.g. --out {NAME}")
+    if out.suffix not in (".md", ".tex", ".csv"):
+        raise InvalidArgument(
+            f"must name a file that ends in .md, .tex or .csv, got {value or 'none'}; e.g. --out {NAME}"
+        )
     if out.is_dir() or is_run(out.parent):
         raise InvalidArgument(f"must name a file outside of run folders, got {value}; e.g. --out {NAME}")
     return out
@@ -165,17 +168,25 @@ def _write_files(
     target: Path, comparison: "Comparison", contests: "Sequence[Contest]", *, page_asked: bool
 ) -> Iterator[Path]:
     """The files, each whole or absent: the figure of more than two methods, and the page or table asked for."""
-    from fedexp.compare import critical_difference, page
+    from fedexp.compare import critical_difference
 
     picture = target.with_suffix(".png") if comparison.ranks is not None else None
     if comparison.ranks is not None and picture is not None:
         title = f"Mean ranks by {comparison.ranked_by} over {comparison.ranks.blocks} blocks, 1 is best"
         critical_difference.draw(picture, comparison.ranks, title)
         yield picture
-    if page_asked and target.suffix == ".csv":
-        write_atomically(target, page.frame(comparison).to_csv(index=False).encode())
+    if page_asked:
+        write_atomically(target, _content(target.suffix, comparison, contests, picture).encode())
         yield target
-    elif page_asked:
-        text = page.markdown(comparison, contests, picture and picture.name.replace(" ", "%20"))
-        write_atomically(target, f"# Comparison\n\n{text}".encode())
-        yield target
+
+
+def _content(ending: str, comparison: "Comparison", contests: "Sequence[Contest]", picture: Path | None) -> str:
+    """What a file with this ending holds."""
+    from fedexp.compare import latex, page
+
+    if ending == ".csv":
+        return page.frame(comparison).to_csv(index=False)
+    if ending == ".tex":
+        return latex.document(comparison)
+    text = page.markdown(comparison, contests, picture and picture.name.replace(" ", "%20"))
+    return f"# Comparison\n\n{text}"

@@ -96,6 +96,19 @@ def test_the_table_in_full_precision(two, capsys):
     capsys.readouterr()
 
 
+def test_the_table_for_a_paper(two, method, capsys):
+    assert cli.main([*two, "--measures", "test_accuracy", "--out=t.tex"]) == 0
+    text = Path("t.tex").read_text()
+    assert text.startswith("% Differences\n% \\usepackage{booktabs}\n\\begin{tabular}{llrrrrrrr}\n\\toprule\n")
+    assert "method (A) against random (B) & quantity & pairs & A & B & A $-$ B & 95 \\% interval & p & verdict" in text
+    assert "greedyfed & test\\_accuracy & 6 & 0.9350 & 0.8983 & +0.0367 & +0.0140 to +0.0593 & 0.031 & A better" in text
+    assert "\n% Interval: Student's t of the mean of this row alone, not corrected.\n" in text
+    method("ucb", [0.8] * 6)
+    assert cli.main(["compare", ".", "--against", ".", "selector=random", "--out", "ranks.tex"]) == 0
+    assert "% Ranks by test_accuracy" in Path("ranks.tex").read_text()
+    assert capsys.readouterr().out.endswith("written  ranks.png\nwritten  ranks.tex\n")
+
+
 def test_conditions_give_the_exit_code(two, capsys):
     assert cli.main([*two, "--fail-if", "test_accuracy < -0.01", "--fail-if=loss_auc > 0"]) == 0
     assert capsys.readouterr().err == ""
@@ -135,7 +148,7 @@ def test_a_measure_that_cannot_be_compared_is_left_out_with_the_reason(method, c
         (["random", "--against", "greedyfed", "--unequal", "days"], "--unequal must name some of epochs, steps, "),
         (["random", "--against", "greedyfed", "--measures="], "--measures needs names"),
         (["random", "--against", "greedyfed", "--measures", "f1"], "a quantity must be one of test_accuracy"),
-        (["random", "--against", "greedyfed", "--out", "x.txt"], "--out must name a file that ends in .md or .csv"),
+        (["random", "--against", "greedyfed", "--out", "x.txt"], "--out must name a file that ends in .md, .tex or"),
         (["random", "--against", "greedyfed", "--out", "random/0/x.md"], "--out must name a file outside of run"),
         (["random", "--against", "greedyfed", "--fail-if", "f1"], "--fail-if must be"),
     ],

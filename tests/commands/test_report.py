@@ -83,6 +83,16 @@ def test_a_line_a_site_and_a_column_a_method(make_run, capsys):
     assert "at each site" not in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("sweep")
+def test_tables_alone_for_a_paper(capsys):
+    assert cli.main(["report", "sweep", "--columns", "final accuracy", "--out", "t.tex"]) == 0
+    text = Path("t.tex").read_text()
+    assert text.startswith("% Results\n% \\usepackage{booktabs}\n\\begin{tabular}{lrr}\n\\toprule\nmethod & seeds &")
+    assert "% sweep/1 is unfinished: used up to round 4" in text.replace("`", "")
+    assert capsys.readouterr().out.endswith("page  t.tex\n")
+    assert [path.name for path in Path().iterdir()] in (["sweep", "t.tex"], ["t.tex", "sweep"])
+
+
 def test_again_on_its_own_folder(sweep, capsys):
     assert cli.main(["report", "sweep"]) == 0
     first = (sweep / "report.html").read_bytes()
@@ -138,9 +148,10 @@ def test_doubtful_folders_are_named_on_the_page(make_run, capsys):
         ([], "report needs folders of runs; e.g. fedexp report outputs/latest"),
         (["nowhere"], "report needs a folder at nowhere, but there is none; give run folders or folders of runs"),
         (["sweep", "--ot", "x.md"], "unknown flag --ot; did you mean --out?"),
-        (["sweep", "--out"], "--out must name a file that ends in .html or .md, got none; e.g. --out report.html"),
+        (["sweep", "--out"],
+         "--out must name a file that ends in .html, .md or .tex, got none; e.g. --out report.html"),
         (["sweep", "--out", "x.pdf"],
-         "--out must name a file that ends in .html or .md, got x.pdf; e.g. --out report.html"),
+         "--out must name a file that ends in .html, .md or .tex, got x.pdf; e.g. --out report.html"),
         (["sweep", "--out", "sweep/0.md"],
          "--out sweep/0.md would put its pictures into the run folder sweep/0; rename it"),
         (["sweep", "--out", "sweep/multirun.yaml/x.md"],

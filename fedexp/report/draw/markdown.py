@@ -1,5 +1,6 @@
 """A grid of texts as Markdown, as LaTeX (booktabs) and as plain text."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ _LATEX = str.maketrans(
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "[": "{[}", "]": "{]}"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "\n": " "}
 )
+_MINUS = re.compile(r"(?<![^\s(])-(?=[\d.]|\s\S)")  # before a number, or between two words
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Grid:
 
     def latex(self) -> str:
         r"""A tabular; its rules need `\usepackage{booktabs}`."""
-        cells = self._cells(lambda text: text.translate(_LATEX), "\\textbf{{{}}}")
+        cells = self._cells(lambda text: _MINUS.sub("$-$", text.translate(_LATEX)), "\\textbf{{{}}}")
         head, *body = [" & ".join(row) for row in cells]
         columns = "l" * self.texts + "r" * (len(self.headings) - self.texts)
         lines = [

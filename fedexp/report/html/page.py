@@ -12,7 +12,9 @@ from fedexp.report.draw.section import Section
 from fedexp.report.html.section import legend_key, section_html
 from fedexp.report.pages import sections
 from fedexp.report.read.methods import Method
-from fedexp.report.topics import grid, provenance, setup, tables
+from fedexp.report.topics import provenance, setup, tables
+from fedexp.report.topics.grid import notes
+from fedexp.report.topics.grid.panel import panels
 from fedexp.report.topics.setup import Fact
 from fedexp.report.topics.tables import Table, View
 
@@ -37,9 +39,9 @@ def write_grid(
 ) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
     runs = [run for method in methods for run in method.runs]
-    shown = sections.grid_sections(grid.panels(runs, by), by)
-    head = _head(f"{by[0]} by {by[1]}", grid.explain(runs))
-    introduction = _facts_html(setup.facts(methods)) + _caveats_html(caveats)
+    shown = sections.grid_sections(panels(runs, by), by)
+    head = _head(f"{by[0]} by {by[1]}", notes.explain(runs))
+    introduction = _facts_html([*notes.facts(runs, by), *setup.shared_facts(methods)]) + _caveats_html(caveats)
     write_atomically(page, _page_html(head, introduction, shown).encode())
     return [table for section in shown for table in section.tables]
 
@@ -83,8 +85,8 @@ def _facts_html(facts: Sequence[Fact]) -> str:
 
 
 def _caveats_html(caveats: Sequence[str]) -> str:
-    notes = "".join(f"<li>{escape(note.replace('`', ''))}</li>" for note in caveats)
-    return f'<details class="doubts" open><summary>Note</summary><ul>{notes}</ul></details>' if notes else ""
+    lines = "".join(f"<li>{escape(note.replace('`', ''))}</li>" for note in caveats)
+    return f'<details class="doubts" open><summary>Note</summary><ul>{lines}</ul></details>' if lines else ""
 
 
 def _chooser(methods: Sequence[Method]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from fedexp.report.draw.markdown import Grid
 from fedexp.report.draw.section import Section
 from fedexp.report.read.methods import Method
 from fedexp.report.topics import (
@@ -15,7 +16,8 @@ from fedexp.report.topics import (
     selections,
 )
 from fedexp.report.topics.clock import simulated, staleness
-from fedexp.report.topics.grid import Panel, panel_picture
+from fedexp.report.topics.grid.panel import Panel
+from fedexp.report.topics.grid.picture import panel_picture
 from fedexp.report.topics.tables import Table
 
 _READING = {
@@ -69,9 +71,13 @@ def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -
 def grid_sections(panels: Sequence[Panel], by: tuple[str, str]) -> list[Section]:
     """A heat map and a table for each panel of two settings."""
     sections = []
-    for number, panel in enumerate(panels, start=1):
-        name, title = f"grid_{number}", panel.title or f"Final test {panel.metric}"
-        tables = [(title, panel.grid(" / ".join(by)))]
+    for number, (panel, table) in enumerate(zip(panels, titled_tables(panels, by), strict=True), start=1):
+        name = f"grid_{number}"
         pictures = [panel_picture(name, panel, by)]
-        sections.append(Section(name=name, title=title, pictures=pictures, tables=tables, as_files=True))
+        sections.append(Section(name=name, title=table[0], pictures=pictures, tables=[table], as_files=True))
     return sections
+
+
+def titled_tables(panels: Sequence[Panel], by: tuple[str, str]) -> list[tuple[str, Grid]]:
+    """The table of each panel of two settings, with its title."""
+    return [(panel.title or f"Final test {panel.metric}", panel.grid(" / ".join(by))) for panel in panels]

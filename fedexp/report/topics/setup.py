@@ -9,6 +9,7 @@ from fedexp.config.location import conf_dir
 from fedexp.config.override_text import short_text
 from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.report.draw.picture_data import number_text
+from fedexp.report.read import sweeps
 from fedexp.report.read.methods import Method, options
 from fedexp.report.read.runs import Run
 from fedexp.report.topics.tables import Table
@@ -27,16 +28,22 @@ Fact = tuple[str, str]
 
 def facts(methods: Sequence[Method]) -> list[Fact]:
     """What all methods have in common as (term, description); first what is compared, where there are several."""
-    described = [_describe(method.runs[0]) for method in methods]
-    shared = {
-        term: text for term, text in described[0].items() if all(run_terms.get(term) == text for run_terms in described)
-    }
+    shared = shared_facts(methods)
     if len(methods) == 1:
-        return list(shared.items())
-    suffix = f" and {len(methods) - _LISTED} more" if len(methods) > _LISTED else ""
-    compared = ("Compared", ", ".join(method.label for method in methods[:_LISTED]) + suffix)
-    differing = ", ".join(dict.fromkeys(term for run_terms in described for term in run_terms if term not in shared))
-    return [compared, *shared.items(), *([("Not the same for all", differing)] if differing else [])]
+        return shared
+    suffix = f"; and {len(methods) - _LISTED} more" if len(methods) > _LISTED else ""
+    compared = ("Compared", "; ".join(method.label for method in methods[:_LISTED]) + suffix)
+    terms, told = [term for method in methods for term in _describe(method.runs[0])], {term for term, _ in shared}
+    differing = ", ".join(dict.fromkeys(term for term in terms if term not in told))
+    return [compared, *shared, *([("Not the same for all", differing)] if differing else [])]
+
+
+def shared_facts(methods: Sequence[Method]) -> list[Fact]:
+    """What all methods have in common, and the command that ran them, as (term, description)."""
+    first, *others = [_describe(method.runs[0]) for method in methods]
+    shared = [(term, text) for term, text in first.items() if all(terms.get(term) == text for terms in others)]
+    command = sweeps.commands([run.folder for method in methods for run in method.runs])
+    return [*shared, *([("Command", command)] if command else [])]
 
 
 def outcome(table: Table) -> str:

@@ -7,6 +7,8 @@ from fedexp.report.read.methods import group_runs
 from fedexp.report.read.runs import collect_runs
 from fedexp.report.topics import setup, tables
 
+QUOTED = "'model.hidden=[8]'"
+
 
 def outcome(methods):
     return setup.outcome(tables.make_tables(methods)[0])
@@ -46,8 +48,11 @@ def test_every_part_that_is_not_at_its_default(tmp_path: Path, monkeypatch, caps
     facts = dict(setup.facts(group_runs(collect_runs([Path("a"), Path("b")])[0])))
     alie = facts.pop("Attack")
     assert alie.startswith("alie")
+    first, second = facts.pop("Command").split("; ")
+    assert first == f"fedexp run {' '.join(words).replace('model.hidden=[8]', QUOTED)} pictures=false"
+    assert "aggregator=median" in second
     assert facts == {
-        "Compared": "fedavg, median",
+        "Compared": "fedavg; median",
         "Data": "digits",
         "Split": "dirichlet (alpha=0.1)",
         "Clients": "10",

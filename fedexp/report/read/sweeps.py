@@ -1,0 +1,93 @@
+"""What sweeps were asked for, from their `multirun.yaml`: the command, and the values that its words list.
+
+Without Hydra only plain lists can be read (`aggregator=fedavg,krum`, `seed=range(0,5)`); nothing is said of others.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fedexp.config import saved_config
+from fedexp.config.override_text import short_text
+from fedexp.core.nested import lookup
+from fedexp.files.untrusted_yaml import read_yaml
+from fedexp.files.url_credentials import without_password
+
+NAME = "multirun.yaml"
+_LIST = re.compile(r"[\w./+-]+(,[\w./+-]+)+")
+_RANGE = re.compile(r"range\((?:(\d+),)?(\d+)\)")
+_MOST = 10_000  # values of a range
+_LISTED = 3  # commands
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The values of each key of several sweeps, as tables write them; `seeds` is the number of seeds of each point."""
+
+    values: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    seeds: int = 0
+
+
+def planned_values(folders: Iterable[Path]) -> Planned:
+    """What the sweeps planned that these run folders belong to."""
+    values: dict[str, tuple[str, ...]] = {}
+    seeds = 0
+    for sweep in _sweeps(folders):
+        words = _words(sweep)
+        if any(word.startswith(("points=", "hydra")) for word in words):  # not every value meets every other
+            continue
+        listed = {key: _values(text) for key, _, text in (word.partition("=") for word in words)}
+        seeds = max(seeds, len(listed.pop("seed", ())))
+        for key, texts in listed.items():
+            values[key] = tuple(dict.fromkeys([*values.get(key, ()), *texts]))
+    return Planned({key: texts for key, texts in values.items() if texts}, seeds)
+
+
+def commands(folders: Sequence[Path]) -> str:
+    """The commands that made these run folders, the first of them if there are many; empty where nobody knows."""
+    texts: dict[str, None] = {}
+    for origin in dict.fromkeys(next(iter(_sweeps([folder])), folder) for folder in folders):
+        is_sweep = (origin / NAME).is_file()
+        words = _words(origin) if is_sweep else _run_words(origin)
+        if words is not None:
+            texts[shlex.join(["fedexp", "run", *(["-m"] if is_sweep else []), *words])] = None
+    suffix = f"; and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
+    return "; ".join([*texts][:_LISTED]) + suffix
+
+
+def _sweeps(folders: Iterable[Path]) -> list[Path]:
+    parents = dict.fromkeys(parent for folder in folders for parent in folder.absolute().parents[:2])
+    return [parent for parent in parents if (parent / NAME).is_file()]
+
+
+def _words(sweep: Path) -> list[str]:
+    """What was typed, and of Hydra's words those that choose the points."""
+    saved = read_yaml(sweep / NAME)
+    task, hydra = (lookup(saved, f"hydra.overrides.{name}") for name in ("task", "hydra"))
+    words = [word for word in task if isinstance(word, str)] if isinstance(task, list) else []
+    choosing = [word for word in hydra if isinstance(word, str)] if isinstance(hydra, list) else []
+    return [
+        *map(without_password, words),
+        *(word for word in choosing if word.startswith(("hydra/sweeper", "hydra.sweeper"))),
+    ]
+
+
+def _run_words(folder: Path) -> list[str] | None:
+    return saved_config.read(folder).overrides if saved_config.exists(folder) else None
+
+
+def _values(text: str) -> tuple[str, ...]:
+    """The values of a plain list or range as texts; none of anything else."""
+    if span := _RANGE.fullmatch(text):
+        return tuple(map(str, range(int(span[1] or 0), min(int(span[2]), _MOST))))
+    return tuple(map(_shown, text.split(","))) if _LIST.fullmatch(text) else ()
+
+
+def _shown(text: str) -> str:
+    """A value as it stands in tables: 0.10 as 0.1."""
+    try:
+        return text if text.lstrip("+-").isdigit() else short_text(float(text))
+    except ValueError:
+        return text
