@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedexp.compare import critical_difference, equality, latex, pairing, statistics, study
+from fedexp.compare import colors, critical_difference, equality, latex, pairing, statistics, study
 from fedexp.compare import page as comparison_page
 from fedexp.compare.quantities import Quantity, metric_quantity
 from fedexp.contest.plan import ContestPlan
@@ -40,7 +40,8 @@ def write(folder: Path, plan: ContestPlan, methods: Sequence[TunedMethod]) -> st
     comparison = replace(study.compare_methods(contests, [quantity.name]), notes=())
     if comparison.ranks is not None:
         title = f"Mean ranks by {quantity.name} over {comparison.ranks.blocks} seeds, 1 is best"
-        critical_difference.draw(folder / "contest.png", comparison.ranks, title)
+        shown = colors.method_colors(contests, collect_runs([folder / "runs"], "contest")[0])
+        critical_difference.draw(folder / "contest.png", comparison.ranks, title, shown)
     best, results, sensitivity = _best_values(methods), _results(names, runs, quantity), _sensitivity(methods)
     before = _before_differences(plan, new_seeds(search, plan.seeds), best, results)
     after = (

@@ -9,6 +9,9 @@ from processes import typed
 
 from fedexp import cli
 from fedexp.commands.completion import complete
+from fedexp.report.draw import style
+from fedexp.report.read.methods import group_runs
+from fedexp.report.read.runs import collect_runs
 
 A, B = [0.91, 0.92, 0.93, 0.94, 0.95, 0.96], [0.90, 0.90, 0.90, 0.90, 0.90, 0.89]
 
@@ -86,6 +89,20 @@ def test_more_methods_are_ranked_and_drawn(two, method, capsys):
     assert cli.main(words) == 0
     assert Path("outputs/compare.png").is_file()
     assert len(two) == 4
+
+
+def test_a_method_has_the_colour_that_a_report_gives_it(two, method, monkeypatch, capsys):
+    method("ucb", [0.8] * 6)
+    drawn = []
+    monkeypatch.setattr("fedexp.compare.critical_difference.draw", lambda *words: drawn.append(words))
+    assert cli.main(["compare", ".", "selector=ucb", "--against", ".", "selector=random"]) == 0
+    assert drawn == [], "two methods have no ranks"
+    assert cli.main(["compare", ".", "--against", ".", "selector=random"]) == 0
+    ((_, ranks, _, colors),) = drawn
+    reported = {each.label: style.color(each) for each in group_runs(collect_runs([Path()])[0])}
+    assert dict(zip(ranks.names, colors, strict=True)) == reported
+    assert [*ranks.names] == ["greedyfed", "ucb", "random"], "which is not the order of the report"
+    assert (len(two), capsys.readouterr().err) == (4, "")
 
 
 def test_the_table_in_full_precision(two, capsys):

@@ -42,6 +42,7 @@ def test_the_markdown_page_of_a_sweep(sweep, capsys):
         r"\| sweep/2 +\| all +\| 0 +\| 4 +\| finished +\| fedexp 0.1.0, torch 2.9 +\| 0123456789 \(cha", page
     )
     assert "## Differences" in page
+    assert (sweep / "report/differences.csv").read_text() == "method,selector\nrandom,random\nall,all\n"
 
 
 def test_an_interrupted_sweep_says_that_points_may_be_missing(sweep, capsys):

@@ -1,5 +1,7 @@
 """A grid of texts as Markdown, as LaTeX (booktabs) and as plain text."""
 
+import csv
+import io
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -67,6 +69,12 @@ class Grid:
             "\\midrule",
         ]
         return "\n".join([*lines, *(f"{row} \\\\" for row in body), "\\bottomrule", "\\end{tabular}", ""])
+
+    def csv(self) -> str:
+        """The texts as CSV."""
+        stream = io.StringIO()
+        csv.writer(stream, lineterminator="\n").writerows([self.headings, *self.rows])
+        return stream.getvalue()
 
     def aligned_text(self) -> str:
         """Aligned columns for a terminal."""

@@ -61,8 +61,9 @@ def compose(page: Path, lead: str, caveats: Sequence[str], shown: Sequence[Secti
         texts += [_figure(picture, folder.name) for picture in section.pictures]
         texts += [_table(caption, grid.markdown(), section.title) for caption, grid in section.tables]
         if section.as_files:
+            covered = _file_names(section)[1:] if section.name in csv else []  # its file has the numbers of all
             texts += [
-                _write_table_files(folder, name, grid, csv.get(name))
+                _write_table_files(folder, name, grid, csv.get(name, grid.csv() if name not in covered else None))
                 for name, (_, grid) in zip(_file_names(section), section.tables, strict=True)
             ]
         content.append("\n".join(text for text in texts if text))

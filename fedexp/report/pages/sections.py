@@ -63,7 +63,9 @@ def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -
     differing = provenance.differences_table(methods)
     last = [("differences", "Differences", differing), ("runs", "Runs", provenance.runs_table(methods))]
     closing_sections = [
-        Section(name=name, title=title, tables=[(title, grid)]) for name, title, grid in last if grid is not None
+        Section(name=name, title=title, tables=[(title, grid)], as_files=True)
+        for name, title, grid in last
+        if grid is not None
     ]
     return [*first, *(part for part in drawn if part is not None), *closing_sections]
 

@@ -82,10 +82,10 @@ def _values(text: str) -> tuple[str, ...]:
     """The values of a plain list or range as texts; none of anything else."""
     if span := _RANGE.fullmatch(text):
         return tuple(map(str, range(int(span[1] or 0), min(int(span[2]), _MOST))))
-    return tuple(map(_shown, text.split(","))) if _LIST.fullmatch(text) else ()
+    return tuple(map(_table_text, text.split(","))) if _LIST.fullmatch(text) else ()
 
 
-def _shown(text: str) -> str:
+def _table_text(text: str) -> str:
     """A value as it stands in tables: 0.10 as 0.1."""
     try:
         return text if text.lstrip("+-").isdigit() else short_text(float(text))

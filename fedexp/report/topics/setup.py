@@ -33,15 +33,17 @@ def facts(methods: Sequence[Method]) -> list[Fact]:
         return shared
     suffix = f"; and {len(methods) - _LISTED} more" if len(methods) > _LISTED else ""
     compared = ("Compared", "; ".join(method.label for method in methods[:_LISTED]) + suffix)
-    terms, told = [term for method in methods for term in _describe(method.runs[0])], {term for term, _ in shared}
-    differing = ", ".join(dict.fromkeys(term for term in terms if term not in told))
+    terms = dict.fromkeys(term for method in methods for term in _describe(method.runs[0]))
+    differing = ", ".join(term for term in terms if term not in dict(shared))
     return [compared, *shared, *([("Not the same for all", differing)] if differing else [])]
 
 
 def shared_facts(methods: Sequence[Method]) -> list[Fact]:
     """What all methods have in common, and the command that ran them, as (term, description)."""
-    first, *others = [_describe(method.runs[0]) for method in methods]
-    shared = [(term, text) for term, text in first.items() if all(terms.get(term) == text for terms in others)]
+    described = [_describe(method.runs[0]) for method in methods]
+    shared = [
+        (term, text) for term, text in described[0].items() if all(terms.get(term) == text for terms in described)
+    ]
     command = sweeps.commands([run.folder for method in methods for run in method.runs])
     return [*shared, *([("Command", command)] if command else [])]
 

@@ -28,8 +28,8 @@ def caveats(runs: Sequence[Run], by: tuple[str, str]) -> list[str]:
             f"{partial} of {cells} cells are not complete: they are not in bold, and their rows have no worst case."
         )
     notes += _empty_lines(runs, by, shown)
-    others, drawn = different_settings(runs, by), {panel.title for panel in shown}
-    titles = dict.fromkeys(title_of(run, others) for run in runs)
+    names, drawn = different_settings(runs, by), {panel.title for panel in shown}
+    titles = dict.fromkeys(title_of(run, names) for run in runs)
     return [*notes, *(f"No run with {title} is finished." for title in titles if title not in drawn)]
 
 
@@ -37,7 +37,7 @@ def _empty_lines(runs: Sequence[Run], by: tuple[str, str], shown: Sequence[Panel
     """Sentences on the values that no finished run has, in any panel or in one."""
     planned = sweeps.planned_values([run.folder for run in runs])
     for axis, name in enumerate(by):
-        filled = [_filled(panel, axis) for panel in shown]
+        filled = [_names_with_runs(panel, axis) for panel in shown]
         nowhere = [value for value in axis_values(runs, name, planned) if not any(value in values for values in filled)]
         if nowhere:
             yield f"No run with {name}={', '.join(nowhere)} is finished."
@@ -47,7 +47,7 @@ def _empty_lines(runs: Sequence[Run], by: tuple[str, str], shown: Sequence[Panel
                 yield f"No run with {name}={', '.join(empty)} is finished where {panel.title}."
 
 
-def _filled(panel: Panel, axis: int) -> set[str]:
+def _names_with_runs(panel: Panel, axis: int) -> set[str]:
     """The rows (`axis` 0) or columns (1) of a panel that have a finished run."""
     counts = panel.counts.sum(axis=1 - axis).tolist()
     return {value for value, count in zip(panel.columns if axis else panel.rows, counts, strict=True) if count}
@@ -58,8 +58,12 @@ def facts(runs: Sequence[Run], by: tuple[str, str]) -> list[tuple[str, str]]:
     shown = panels(runs, by)
     rows = dict.fromkeys(name for panel in shown for name in panel.rows)
     columns = dict.fromkeys(name for panel in shown for name in panel.columns)
-    others = {name: dict.fromkeys(setting_text(run, name) for run in runs) for name in different_settings(runs, by)}
-    terms = [("Rows", by[0], rows), ("Columns", by[1], columns), *(("A table each", *item) for item in others.items())]
+    split_by = {name: dict.fromkeys(setting_text(run, name) for run in runs) for name in different_settings(runs, by)}
+    terms = [
+        ("Rows", by[0], rows),
+        ("Columns", by[1], columns),
+        *(("A table each", *item) for item in split_by.items()),
+    ]
     seeds = sorted({run.seed for run in runs if run.seed is not None})
     described = [(term, f"{name}: {', '.join(values)}") for term, name, values in terms]
     return [*described, *([("Seeds", ", ".join(map(str, seeds)))] if seeds else [])]

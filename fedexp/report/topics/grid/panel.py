@@ -67,9 +67,9 @@ class Panel:
 
         names = (*by, f"final {self.metric} mean", f"final {self.metric} std", "seeds", "planned seeds")
         lines = [
-            (name, column, self.values[row, place], self.stds[row, place], int(self.counts[row, place]), self.seeds)
+            (name, heading, self.values[row, column], self.stds[row, column], int(self.counts[row, column]), self.seeds)
             for row, name in enumerate(self.rows)
-            for place, column in enumerate(self.columns)
+            for column, heading in enumerate(self.columns)
         ]
         return pd.DataFrame(lines, columns=list(names))
 
@@ -153,9 +153,9 @@ def axis_values(runs: Sequence[Run], name: str, planned: sweeps.Planned) -> tupl
     if len(values) > 1:
         return tuple(values)
     differing = different_settings(runs, (name, name))
-    others = f"name what differs ({', '.join(differing[:_LISTED])})" if differing else "leave --grid out"
+    remedy = f"name what differs ({', '.join(differing[:_LISTED])})" if differing else "leave --grid out"
     raise ConfigError(
-        f"--grid needs settings of several values, but {name} is {values[0]} in every run; {others}, or run more of "
+        f"--grid needs settings of several values, but {name} is {values[0]} in every run; {remedy}, or run more of "
         f"it: fedexp run -m {name}={values[0]},..."
     )
 
