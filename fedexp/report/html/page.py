@@ -41,7 +41,9 @@ def write_grid(
     runs = [run for method in methods for run in method.runs]
     shown = sections.grid_sections(panels(runs, by), by)
     head = _head(f"{by[0]} by {by[1]}", notes.explain(runs))
-    introduction = _facts_html([*notes.facts(runs, by), *setup.shared_facts(methods)]) + _caveats_html(caveats)
+    introduction = _facts_html(
+        [*notes.facts(runs, by), *setup.shared_facts(methods), *setup.command_facts(methods)]
+    ) + _caveats_html(caveats)
     write_atomically(page, _page_html(head, introduction, shown).encode())
     return [table for section in shown for table in section.tables]
 

@@ -38,7 +38,7 @@ def write_grid(
     runs = [run for method in methods for run in method.runs]
     shown_panels = panels(runs, by)
     shown = sections.grid_sections(shown_panels, by)
-    facts = [*notes.facts(runs, by), *setup.shared_facts(methods)]
+    facts = [*notes.facts(runs, by), *setup.shared_facts(methods), *setup.command_facts(methods)]
     lead = f"# {by[0]} by {by[1]}\n\n{notes.explain(runs)}\n\n{_facts_list(facts)}\n"
     csv = {
         section.name: panel.frame(by).to_csv(index=False) for section, panel in zip(shown, shown_panels, strict=True)

@@ -7,6 +7,7 @@ from fedexp.config.override_text import short_text
 from fedexp.files.atomic import display_path
 from fedexp.maths.curve_metrics import final
 from fedexp.report.draw.markdown import Grid
+from fedexp.report.read.idle import MARK, is_idle
 from fedexp.report.read.methods import Method, differing_keys, differing_options, options, settings
 from fedexp.report.read.runs import Run
 
@@ -49,10 +50,17 @@ def _repeat_notes(method: Method) -> Iterator[str]:
 
 
 def differences_table(methods: Sequence[Method]) -> Grid | None:
-    """Every group and key in which the methods differ; with more of them than methods, a row a setting."""
+    """Every group and key in which the methods differ; with more of them than methods, a row a setting.
+
+    A key that does nothing in any of them is left out; where it does nothing, it says so.
+    """
     first = [method.runs[0] for method in methods]
     groups = differing_options([options(run) for run in first])
-    keys = [key for key in differing_keys(first) if not key.endswith("_target_")]
+    keys = [
+        key
+        for key in differing_keys(first)
+        if not key.endswith("_target_") and not all(is_idle(run, key) for run in first if key in settings(run))
+    ]
     if not groups and not keys:
         return None
     names = ("method", *groups, *keys)
@@ -67,7 +75,9 @@ def differences_table(methods: Sequence[Method]) -> Grid | None:
 
 
 def _setting(run: Run, key: str) -> str:
-    return short_text(settings(run)[key]) if key in settings(run) else "-"
+    if key not in settings(run):
+        return "-"
+    return f"{short_text(settings(run)[key])}{f' ({MARK})' if is_idle(run, key) else ''}"
 
 
 def runs_table(methods: Sequence[Method]) -> Grid:
