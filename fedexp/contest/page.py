@@ -13,6 +13,7 @@ from fedexp.contest.plan import ContestPlan
 from fedexp.contest.tuned_runs import TunedMethod, new_seeds
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.maths.curve_metrics import higher_is_better
+from fedexp.maths.metric_names import metric_text
 from fedexp.process.terminal import width
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.read.runs import Run, collect_runs
@@ -46,7 +47,7 @@ def write(folder: Path, plan: ContestPlan, methods: Sequence[TunedMethod]) -> st
     before = _before_differences(plan, new_seeds(search, plan.seeds), best, results)
     after = (
         f"## Sensitivity\n\n{sensitivity.markdown()}\n"
-        f"Validation {search.metric} over all trials of a method; a failed trial counts as the worst.\n"
+        f"Validation {metric_text(search.metric)} over all trials of a method; a failed trial counts as the worst.\n"
     )
     page, text = (
         before + comparison_page.markdown(comparison, contests, picture, columns) + after
@@ -75,9 +76,10 @@ def too_few_seeds(plan: ContestPlan) -> str:
 def _before_differences(plan: ContestPlan, new: Sequence[int], best: Grid, results: Grid) -> str:
     search = plan.search(plan.methods[0])
     notes = [
-        f"{search.trials} trials for each method, chosen by validation {search.metric} on "
+        f"{search.trials} trials for each method, chosen by validation {metric_text(search.metric)} on "
         f"{' '.join(search.space.seeds)}",
-        f"Results: test {search.metric} at the end of runs with the best values, on seeds {new[0]} to {new[-1]}",
+        f"Results: test {metric_text(search.metric)} at the end of runs with the best values, on seeds {new[0]} to "
+        f"{new[-1]}",
     ]
     if few := too_few_seeds(plan):
         notes.append(few)
@@ -104,7 +106,7 @@ Student's 95 % interval of the mean; it takes {statistics.FEWEST} seeds at least
 
 def _best_values(methods: Sequence[TunedMethod]) -> Grid:
     rows = [[method.contender.name, " ".join(method.overrides), f"{method.value:.4f}"] for method in methods]
-    return Grid(("method", "best values", f"validation {methods[0].search.metric}"), rows, texts=2)
+    return Grid(("method", "best values", f"validation {metric_text(methods[0].search.metric)}"), rows, texts=2)
 
 
 def _results(names: Sequence[str], runs: Sequence[Sequence[Run]], quantity: Quantity) -> Grid:

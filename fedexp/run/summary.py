@@ -40,7 +40,6 @@ def figures(
     lines of digests.csv.
     """
     skipped = [] if exp.scenario.trains_alone else skipped_rounds(table, digests)
-    distances = label_distances(world.class_counts)
     main, seconds = exp.metrics[0], table["sim_s" if exp.has_clock else "host_s"]
     values, higher = table[f"test_{main}"], curve_metrics.higher_is_better(main)
     roa, toa = (curve_metrics.thresholds(setting, main) for setting in (exp.evaluation.roa, exp.evaluation.toa))
@@ -68,6 +67,14 @@ def figures(
             for role, role_figures in world.preparation_figures.items()
             for name, value in role_figures.items()
         },
+        **_split_figures(world),
+    }
+
+
+def _split_figures(world: World) -> dict[str, Any]:
+    """What the clients hold: digests of the data and the split, and how much their labels and sizes differ."""
+    distances = label_distances(world.class_counts)
+    return {
         "data_sha256": world.data_sha256,
         "split_sha256": world.sites.sha256(),
         "label_skew": distances["total_variation"]["mean"],

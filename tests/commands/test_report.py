@@ -72,9 +72,16 @@ def test_a_line_a_site_and_a_column_a_method(make_run, capsys):
         first, second = scores.split(",")
         lines = [f"0,007,accuracy,9,0.1,{first}", f"1,NA,accuracy,9,,{second}"]
         (run / "client_scores.csv").write_text("\n".join(["client,name,metric,examples,global,personal", *lines, ""]))
+        sizes = [f"0,007,{90 + number},60,{30 + number}", "1,NA,8,8,0", ""]
+        (run / "federation.csv").write_text("\n".join(["client,name,examples,well,sick", *sizes]))
     assert cli.main(["report", "sites", "--percent", "--out", "sites.md"]) == 0
     out = capsys.readouterr().out
-    assert re.search(r"\| 007 +\| +100\.00 \| +50\.00 \|\n\| NA +\| +25\.00 \| +- \(0/1\) \|", out)
+    assert re.search(
+        r"\| 007 +\| +9 \| +90 to 91 \| +30 to 31 \| +100\.00 \| +50\.00 \|\n"
+        r"\| NA +\| +9 \| +8 \| +0 \| +25\.00 \| +- \(0/1\) \|",
+        out,
+    )
+    assert re.search(r"\| site, in % \| +scored on \| +trained on \| +of them sick \|", out)
     assert "site, in %" in out
     assert "007 mean" in Path("sites/sites.csv").read_text()
     assert "**100.00**" in Path("sites.md").read_text()

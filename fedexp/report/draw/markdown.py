@@ -14,7 +14,7 @@ _LATEX = str.maketrans(
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "[": "{[}", "]": "{]}"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "\n": " "}
 )
-_MINUS = re.compile(r"(?<![^\s(])-(?=[\d.]|\s\S)")  # before a number, or between two words
+_MINUS = re.compile(r"(?<![^\s(])-(?=[\d.])|(?<=\S )-(?= \S)")  # before a number, or between two words
 
 
 @dataclass(frozen=True)

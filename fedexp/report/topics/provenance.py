@@ -6,6 +6,7 @@ from pathlib import Path
 from fedexp.config.override_text import short_text
 from fedexp.files.atomic import display_path
 from fedexp.maths.curve_metrics import final
+from fedexp.maths.metric_names import metric_text
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.read.idle import MARK, is_idle
 from fedexp.report.read.methods import Method, differing_keys, differing_options, options, settings
@@ -41,7 +42,8 @@ def _repeat_notes(method: Method) -> Iterator[str]:
         if not repeats:
             continue
         ends = {final(same_seed.column(f"test_{run.metric}")) for same_seed in (run, *repeats)}
-        outcome = f"all end with the same {run.metric}" if len(ends) == 1 else f"they end with different {run.metric}"
+        agreement = "all end with the same" if len(ends) == 1 else "they end with different"
+        outcome = f"{agreement} {metric_text(run.metric)}"
         names = ", ".join(f"`{display_path(repeat.folder)}`" for repeat in repeats)
         yield (
             f"{method.label}: seed {run.seed} was run {len(repeats) + 1} times; `{display_path(run.folder)}` counts, "

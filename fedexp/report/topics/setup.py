@@ -8,6 +8,7 @@ from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
 from fedexp.config.override_text import short_text
 from fedexp.maths.curve_metrics import higher_is_better
+from fedexp.maths.metric_names import metric_text
 from fedexp.report.draw.picture_data import number_text
 from fedexp.report.read import sweeps
 from fedexp.report.read.methods import Method, options
@@ -23,6 +24,7 @@ _NAMED = {  # groups that every report names
     "aggregator": "Aggregation",
 }
 _LISTED = 6  # methods by name
+COMMAND = "Command"
 Fact = tuple[str, str]
 
 
@@ -47,7 +49,7 @@ def shared_facts(methods: Sequence[Method]) -> list[Fact]:
 def command_facts(methods: Sequence[Method]) -> list[Fact]:
     """The command that ran them, if a folder tells it."""
     command = sweeps.commands([run.folder for method in methods for run in method.runs])
-    return [("Command", command)] if command else []
+    return [(COMMAND, command)] if command else []
 
 
 def outcome(table: Table) -> str:
@@ -59,20 +61,20 @@ def outcome(table: Table) -> str:
         if name in row and row[name].mean is not None
     ]
     if not ranked:
-        return f"No run measured its {table.metric} on test data."
+        return f"No run measured its {metric_text(table.metric)} on test data."
     higher = higher_is_better(table.metric)
     ranked.sort(key=lambda pair: -(pair[1].mean or 0.0) if higher else (pair[1].mean or 0.0))
     texts = [f"{method.label} {table.cell(name, value)}" for method, value in ranked]
     seeds = sorted({value.count for _, value in ranked})
     seed_text = f"{seeds[0]} seed{'s' * (seeds[0] > 1)}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     if len(ranked) == 1:
-        return f"Final test {table.metric} of {texts[0]}, {seed_text}."
+        return f"Final test {metric_text(table.metric)} of {texts[0]}, {seed_text}."
     order = "highest" if higher else "lowest"
     listed = "; ".join(texts[:_LISTED]) + ("; ..." if len(texts) > _LISTED else "")
     chance = (
         "Which differences are more than chance, fedexp compare tells." if seeds[0] > 1 else "One seed tells no chance."
     )
-    return f"Final test {table.metric}, {order} mean first ({seed_text}): {listed}. {chance}"
+    return f"Final test {metric_text(table.metric)}, {order} mean first ({seed_text}): {listed}. {chance}"
 
 
 def _describe(run: Run) -> dict[str, str]:

@@ -31,10 +31,10 @@ def test_csv():
 
 
 def test_latex_writes_a_minus_before_a_number_and_between_words():
-    grid = Grid(("method", "A - B"), [("seed=-1, 2026-01", "-0.1 to -.5"), ("a-b", "(-3)")])
+    grid = Grid(("method", "A - B"), [("seed=-1, 2026-01", "-0.1 to -.5"), ("a-b", "(-3)"), ("-", "- (0/2)")])
     body = grid.latex().splitlines()
     assert body[3] == "method & A $-$ B \\\\"
-    assert body[5:7] == ["seed=-1, 2026-01 & $-$0.1 to $-$.5 \\\\", "a-b & ($-$3) \\\\"]
+    assert body[5:8] == ["seed=-1, 2026-01 & $-$0.1 to $-$.5 \\\\", "a-b & ($-$3) \\\\", "- & - (0/2) \\\\"]
 
 
 def test_plain():

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from fedexp.maths.metric_names import metric_text
 from fedexp.report.draw import heatmap, style
 from fedexp.report.draw.picture_data import of_table
 from fedexp.report.draw.section import Picture
@@ -16,9 +17,9 @@ def panel_picture(name: str, panel: Panel, by: tuple[str, str]) -> Picture:
     values = np.column_stack([panel.values, panel.worst])
     height, width = values.shape
     size = (2.2 + 0.9 * width, 1.6 + 0.46 * height)
-    title = f"Final test {panel.metric}"
+    title = f"Final test {metric_text(panel.metric)}"
     figure, axes = style.canvas(title, by[1], by[0], size)
-    heatmap.draw_cells(figure, axes, values, f"Test {panel.metric}", least=float(np.nanmin(values)))
+    heatmap.draw_cells(figure, axes, values, f"Test {metric_text(panel.metric)}", least=float(np.nanmin(values)))
     heatmap.draw_numbers(axes, values, number, lower=-0.12)
     heatmap.draw_texts(axes, _spreads(panel), lower=0.24, size=6.5)
     style.name_rows(axes, panel.rows)
