@@ -19,13 +19,17 @@ def document(comparison: Comparison, before: latex_page.TitledGrids = ()) -> str
 
 
 def differences(rows: Sequence[Row]) -> Grid:
-    """The rows of all contests; where all have one method B, the heading names it, else a column."""
+    """The rows of all contests; where all have one method B, the heading names it, else a column.
+
+    p is that of the test that gives the verdict: Wilcoxon's where a run never reached a target.
+    """
     opponents = sorted({row.contest.b for row in rows})
     several = len(opponents) > 1
     headings = ["method (A)", "against (B)"] if several else [f"method (A) against {opponents[0]} (B)"]
-    columns = [HEADINGS.index(name) for name in _SHOWN]
     lines = []
     for row in rows:
-        texts, names = cells(row), [row.contest.a, *([row.contest.b] if several else [])]
-        lines.append([*names, row.quantity.name, *(texts[column] for column in columns)])
+        texts, names = dict(zip(HEADINGS, cells(row), strict=True)), [row.contest.a]
+        texts["p"] = f"{row.result.p:.3f}"
+        names += [row.contest.b] if several else []
+        lines.append([*names, row.quantity.name, *(texts[name] for name in _SHOWN)])
     return Grid([*headings, "quantity", *_SHOWN], lines, texts=len(headings) + 1)
