@@ -8,9 +8,11 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from fedexp.config import saved_config
 from fedexp.config.override_text import short_text
+from fedexp.core.errors import ConfigError
 from fedexp.core.nested import lookup
 from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.files.url_credentials import without_password
@@ -18,6 +20,7 @@ from fedexp.files.url_credentials import without_password
 NAME = "multirun.yaml"
 _LIST = re.compile(r"[\w./+-]+(,[\w./+-]+)+")
 _RANGE = re.compile(r"range\((?:(\d+),)?(\d+)\)")
+_CHOOSING = ("hydra/sweeper", "hydra.sweeper")
 _MOST = 10_000  # values of a range
 _LISTED = 3  # commands
 
@@ -51,7 +54,7 @@ def commands(folders: Sequence[Path]) -> str:
     for origin in dict.fromkeys(next(iter(_sweeps([folder])), folder) for folder in folders):
         is_sweep = (origin / NAME).is_file()
         words = _words(origin) if is_sweep else _run_words(origin)
-        if words is not None:
+        if words:
             texts[shlex.join(["fedexp", "run", *(["-m"] if is_sweep else []), *words])] = None
     suffix = f"; and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
     return "; ".join([*texts][:_LISTED]) + suffix
@@ -63,19 +66,21 @@ def _sweeps(folders: Iterable[Path]) -> list[Path]:
 
 
 def _words(sweep: Path) -> list[str]:
-    """What was typed, and of Hydra's words those that choose the points."""
-    saved = read_yaml(sweep / NAME)
-    task, hydra = (lookup(saved, f"hydra.overrides.{name}") for name in ("task", "hydra"))
-    words = [word for word in task if isinstance(word, str)] if isinstance(task, list) else []
-    choosing = [word for word in hydra if isinstance(word, str)] if isinstance(hydra, list) else []
-    return [
-        *map(without_password, words),
-        *(word for word in choosing if word.startswith(("hydra/sweeper", "hydra.sweeper"))),
-    ]
+    """What was typed, and of Hydra's words those that choose the points; nothing where the file is damaged."""
+    try:
+        saved = read_yaml(sweep / NAME)
+    except ConfigError:
+        return []
+    task, hydra = (_texts(lookup(saved, f"hydra.overrides.{name}")) for name in ("task", "hydra"))
+    return [*map(without_password, task), *(word for word in hydra if word.startswith(_CHOOSING))]
 
 
-def _run_words(folder: Path) -> list[str] | None:
-    return saved_config.read(folder).overrides if saved_config.exists(folder) else None
+def _texts(node: Any) -> list[str]:
+    return [word for word in node if isinstance(word, str)] if isinstance(node, list) else []
+
+
+def _run_words(folder: Path) -> list[str]:
+    return saved_config.read(folder).overrides if saved_config.exists(folder) else []
 
 
 def _values(text: str) -> tuple[str, ...]:
