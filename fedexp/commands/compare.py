@@ -8,7 +8,7 @@ data may be compared: what sets them apart is told.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,8 @@ MEASURES = (
     "evaluation.roa that half of the runs reach. Fewer need fewer seeds"
 )
 OUT = (
-    "the page (.md) or the table in full precision (.csv). With more than two methods a figure of critical differences "
+    "the page (.md), its table as LaTeX (.tex, booktabs) or in full precision (.csv). With more than two methods a "
+    "figure of critical differences "
     "is drawn beside it (default: outputs/compare.png)"
 )
 FAIL_IF = (
@@ -75,14 +76,17 @@ def act(words: list[str]) -> int:
     arguments = build_parser().read(words[split_position:], arguments)
     b = _side("after", [*arguments.against, *arguments.runs])
     from fedexp.compare import conditions, page, pairing, study
+    from fedexp.report.read.runs import collect_runs
 
-    a_runs, b_runs = _collect_runs(*a), _collect_runs(*b)
+    sides = [collect_runs(folders, "compare")[0] for folders, _ in (a, b)]
+    a_runs, b_runs = (_pick_runs(runs, *side) for runs, side in zip(sides, (a, b), strict=True))
     checks = [conditions.parse(text, [*a_runs, *b_runs]) for text in arguments.fail_if]
     contests = pairing.make_contests(a_runs, b_runs, set(arguments.unequal))
     comparison = study.compare_methods(contests, arguments.measures)
     target = arguments.out or OUTPUTS / NAME
     try:
-        written = list(_write_files(target, comparison, contests, page_asked=arguments.out is not None))
+        picture = _draw_ranks(target, comparison, contests, sides)
+        written = [*picture, *_write_page(arguments.out, comparison, contests, picture)]
     except OSError as error:
         raise ConfigError(f"cannot write {display_path(target)}: {error.strerror}; give another --out") from error
     failed = conditions.failures(checks, contests)
@@ -123,18 +127,19 @@ def _unequal(value: str) -> list[str]:
 
 def _out(value: str) -> Path:
     out = Path(value)
-    if out.suffix not in (".md", ".csv"):
-        raise InvalidArgument(f"must name a file that ends in .md or .csv, got {value or 'none'}; e.g. --out {NAME}")
+    if out.suffix not in (".md", ".tex", ".csv"):
+        raise InvalidArgument(
+            f"must name a file that ends in .md, .tex or .csv, got {value or 'none'}; e.g. --out {NAME}"
+        )
     if out.is_dir() or is_run(out.parent):
         raise InvalidArgument(f"must name a file outside of run folders, got {value}; e.g. --out {NAME}")
     return out
 
 
-def _collect_runs(folders: Sequence[Path], picks: dict[str, str]) -> "list[Run]":
+def _pick_runs(selected_runs: "list[Run]", folders: Sequence[Path], picks: dict[str, str]) -> "list[Run]":
     from fedexp.config import roles
-    from fedexp.report.read import methods, runs
+    from fedexp.report.read import methods
 
-    selected_runs, _ = runs.collect_runs(folders, "compare")
     for key, value in picks.items():
         values = [methods.options(run).get(key, short_text(run.config.get(key))) for run in selected_runs]
         picked = [
@@ -161,21 +166,39 @@ def _is_number_text(number: object, text: str) -> bool:
         return False
 
 
-def _write_files(
-    target: Path, comparison: "Comparison", contests: "Sequence[Contest]", *, page_asked: bool
-) -> Iterator[Path]:
-    """The files, each whole or absent: the figure of more than two methods, and the page or table asked for."""
-    from fedexp.compare import critical_difference, page
+def _draw_ranks(
+    target: Path, comparison: "Comparison", contests: "Sequence[Contest]", sides: "Sequence[Sequence[Run]]"
+) -> list[Path]:
+    """The figure of more than two methods beside the target, whole or absent, in the colours of a report."""
+    from fedexp.compare import colors, critical_difference
 
-    picture = target.with_suffix(".png") if comparison.ranks is not None else None
-    if comparison.ranks is not None and picture is not None:
-        title = f"Mean ranks by {comparison.ranked_by} over {comparison.ranks.blocks} blocks, 1 is best"
-        critical_difference.draw(picture, comparison.ranks, title)
-        yield picture
-    if page_asked and target.suffix == ".csv":
-        write_atomically(target, page.frame(comparison).to_csv(index=False).encode())
-        yield target
-    elif page_asked:
-        text = page.markdown(comparison, contests, picture and picture.name.replace(" ", "%20"))
-        write_atomically(target, f"# Comparison\n\n{text}".encode())
-        yield target
+    if comparison.ranks is None:
+        return []
+    picture = target.with_suffix(".png")
+    title = f"Mean ranks by {comparison.ranked_by} over {comparison.ranks.blocks} blocks, 1 is best"
+    runs = {run.folder.resolve(): run for side in sides for run in side}
+    critical_difference.draw(picture, comparison.ranks, title, colors.method_colors(contests, [*runs.values()]))
+    return [picture]
+
+
+def _write_page(
+    out: Path | None, comparison: "Comparison", contests: "Sequence[Contest]", pictures: Sequence[Path]
+) -> list[Path]:
+    """The page or table that was asked for, whole or absent."""
+    if out is None:
+        return []
+    write_atomically(out, _content(out.suffix, comparison, contests, pictures).encode())
+    return [out]
+
+
+def _content(ending: str, comparison: "Comparison", contests: "Sequence[Contest]", pictures: Sequence[Path]) -> str:
+    """What a file with this ending holds."""
+    from fedexp.compare import latex, page
+
+    if ending == ".csv":
+        return page.frame(comparison).to_csv(index=False)
+    if ending == ".tex":
+        return latex.document(comparison)
+    picture = next((path.name.replace(" ", "%20") for path in pictures), None)
+    text = page.markdown(comparison, contests, picture)
+    return f"# Comparison\n\n{text}"

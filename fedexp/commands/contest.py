@@ -4,7 +4,7 @@ METHODS are values with commas between them (algorithm=fedavg,fedprox), or a fil
 name, the words and the search of each. The other words hold for all; of these, key=interval(A,B) and what else
 `fedexp search` knows is searched for every method. Trials are judged on validation data. Then each method runs with its
 best values on seeds that no search has seen; the first method is what the others are compared with. The same command
-goes on after a kill.
+goes on after a kill, and with more --seeds it adds them.
 """
 
 import hashlib
@@ -46,9 +46,9 @@ def act(words: list[str]) -> int:
     config_dir = arguments.config_dir and str(arguments.config_dir)
     budget = {"trials": arguments.trials, "seeds": arguments.seeds, "seed": arguments.seed}
     plan = ContestPlan(methods=methods, words=shared, config_dir=config_dir, **budget).check()
-    digest = hashlib.blake2b(plan.text().encode(), digest_size=4).hexdigest()
+    digest = hashlib.blake2b(plan.identity.encode(), digest_size=4).hexdigest()
     contest_folder = arguments.out or folders.OUTPUTS / "contest" / digest
-    is_new = begin(plan, contest_folder)
+    plan, is_new = begin(plan, contest_folder)
     remember_modules(config_dir=arguments.config_dir)
     trust = Trust(composed=True) if is_new else Trust(config_dir=arguments.config_dir)
     sys.stdout.write(run_contest(plan, contest_folder, arguments.jobs, trust))

@@ -3,7 +3,7 @@
 DIR is a run folder, a sweep, or a folder with runs further below. Runs that differ in the seed only are one method.
 FILE ends in .html (default: report.html in the one DIR, else outputs/report.html): one page for the browser, which
 needs nothing else. Or it ends in .md: the folder named like it then holds the pictures, and the tables as CSV, Markdown
-and LaTeX.
+and LaTeX. Or it ends in .tex: the tables alone (booktabs).
 """
 
 import sys
@@ -36,7 +36,9 @@ def build_parser() -> Parser:
     help_text = "the columns of the tables, by their names; e.g. 'final accuracy,RoA@0.8'"
     parser.add_flag(help_text, "--columns", type=_columns, metavar="NAMES")
     parser.add_flag("accuracies and other shares in percent", "--percent", action="store_true")
-    parser.add_flag("the page: FILE.html or FILE.md", "--out", type=_page, values=complete_folder, metavar="FILE")
+    parser.add_flag(
+        "the page: FILE.html, FILE.md or FILE.tex", "--out", type=_page, values=complete_folder, metavar="FILE"
+    )
     parser.add_flag("print columns that do not fit the terminal, too", "--wide", action="store_true")
     add_json_flag(parser)
     return parser
@@ -52,14 +54,17 @@ def act(words: list[str]) -> int:
     directories = list(map(Path, arguments.folders))
     page = arguments.out or (directories[0] if len(directories) == 1 else OUTPUTS) / NAME
     from fedexp.report.read import methods, runs
-    from fedexp.report.topics import grid, provenance
+    from fedexp.report.topics import provenance
+    from fedexp.report.topics.grid import notes as grid_notes
     from fedexp.report.topics.unequal import unequal_conditions
 
     collected_runs, empty = runs.collect_runs(directories)
     grouped = methods.group_runs(collected_runs)
     folders = [*(run.folder for run in collected_runs), *empty]
     notes = [*unequal_conditions(grouped), *_unfinished_sweeps(folders, directories)]
-    caveats = grid.caveats(collected_runs) if arguments.grid else provenance.caveats(grouped, empty)
+    counted = [run for method in grouped for run in method.runs]
+    notes += grid_notes.caveats(counted, arguments.grid) if arguments.grid else []
+    caveats = [] if arguments.grid else provenance.caveats(grouped, empty)
     try:
         titled_grids, documents = _write_report(page, grouped, [*notes, *caveats], arguments)
     except OSError as error:
@@ -81,10 +86,10 @@ def _write_report(
 ) -> "tuple[list[tuple[str, Grid]], list[dict[str, Any]]]":
     """Writes the page; returns its tables for people, and for programs with means, deviations and counts."""
     from fedexp.report.html import page as html_page
-    from fedexp.report.pages import markdown_page
+    from fedexp.report.pages import latex_page, markdown_page
     from fedexp.report.topics.tables import View
 
-    writer = html_page if page.suffix == ".html" else markdown_page
+    writer = {".html": html_page, ".md": markdown_page, ".tex": latex_page}[page.suffix]
     if arguments.grid is None:
         view = View(columns=arguments.columns, percent=arguments.percent)
         result_tables = writer.write(page, grouped, caveats, view)
@@ -132,8 +137,10 @@ def _columns(text: str) -> tuple[str, ...]:
 
 def _page(text: str) -> Path:
     page = Path(text)
-    if page.suffix not in (".html", ".md"):
-        raise InvalidArgument(f"must name a file that ends in .html or .md, got {text or 'none'}; e.g. --out {NAME}")
+    if page.suffix not in (".html", ".md", ".tex"):
+        raise InvalidArgument(
+            f"must name a file that ends in .html, .md or .tex, got {text or 'none'}; e.g. --out {NAME}"
+        )
     if page.is_dir():
         raise InvalidArgument(f"must name a file, but {text} is a folder; e.g. --out {page / NAME}")
     if page.suffix == ".md" and is_run(page.with_suffix("")):

@@ -63,8 +63,11 @@ def critical_difference(methods: int, blocks: int) -> float:
     return float(quantile * np.sqrt(methods * (methods + 1) / (6 * blocks)))
 
 
-def draw(path: Path, ranks: Ranks, title: str) -> None:
-    """Draws the axis of ranks, best on the left; a bar joins methods that do not differ."""
+def draw(path: Path, ranks: Ranks, title: str, colors: Sequence[str] = style.COLORS) -> None:
+    """Draws the axis of ranks, best on the left; a bar joins methods that do not differ.
+
+    `colors` are those of the methods, in the order of their names.
+    """
     from matplotlib.figure import Figure
 
     methods, groups = len(ranks.names), ranks.groups()
@@ -83,7 +86,7 @@ def draw(path: Path, ranks: Ranks, title: str) -> None:
         ends = ranks.mean[[ranks.order[first], ranks.order[last]]] + np.array([-0.02, 0.02]) * (methods - 1)
         axes.plot(ends, [0.45 + 0.3 * number] * 2, color="#222222", linewidth=4, solid_capstyle="butt")
     for position, method in enumerate(ranks.order):
-        _draw_name(axes, ranks, method, position, depth)
+        _draw_name(axes, ranks, (method, position), depth, colors[method % len(colors)])
     with atomic_path(path) as partial:
         figure.savefig(partial, format="png", dpi=150)
 
@@ -95,19 +98,21 @@ def _draw_scale(axes: "Axes", ranks: Ranks) -> None:
         axes.plot([tick, tick], [0, -0.2], color="#222222", linewidth=1.2)
         axes.text(tick, -0.3, str(tick), ha="center", va="bottom", fontsize=9)
     reach = min(ranks.difference, methods - 1)
-    axes.plot([1, 1 + reach], [-1.25, -1.25], color=style.COLORS[1], linewidth=2)
+    axes.plot([1, 1 + reach], [-1.25, -1.25], color=style.QUIET, linewidth=2)
     beyond = " (wider than the axis)" if ranks.difference > methods - 1 else ""
     label = f"critical difference {ranks.difference:.2f}{beyond}"
-    axes.text(1, -1.35, label, ha="left", va="bottom", fontsize=9, color=style.COLORS[1])
+    axes.text(1, -1.35, label, ha="left", va="bottom", fontsize=9, color=style.QUIET)
 
 
-def _draw_name(axes: "Axes", ranks: Ranks, method: int, position: int, depth: float) -> None:
+def _draw_name(axes: "Axes", ranks: Ranks, method_at: tuple[int, int], depth: float, color: str) -> None:
+    """Writes the name of a method, given its number and its position in the order of ranks."""
+    method, position = method_at
     methods, half = len(ranks.names), -(-len(ranks.names) // 2)
     on_left = position < half
     height = depth + (position if on_left else methods - 1 - position) + 0.1
     edge = 1 - 0.05 * (methods - 1) if on_left else methods + 0.05 * (methods - 1)
     mean = ranks.mean[method]
-    axes.plot([mean, mean, edge], [0, height, height], color=style.COLORS[method % len(style.COLORS)], linewidth=1.4)
+    axes.plot([mean, mean, edge], [0, height, height], color=color, linewidth=1.4)
     text = f"{ranks.names[method]}  {mean:.2f}" if on_left else f"{mean:.2f}  {ranks.names[method]}"
     away = -0.02 if on_left else 0.02
     axes.text(

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from fedexp.compare.critical_difference import Ranks
 from fedexp.compare.pairing import Contest
-from fedexp.compare.statistics import LEVEL, POWER, PairedStatistics, pairs_needed
+from fedexp.compare.statistics import FEWEST, LEVEL, POWER, PairedStatistics, pairs_needed, smallest_p
 from fedexp.compare.study import Comparison, Row
 from fedexp.report.draw.markdown import Grid
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_HEADINGS = (
+HEADINGS = (
     "quantity", "better", "pairs", "A", "B", "A - B", "95 % interval", "wins/ties/losses", "p", "p Wilcoxon",
     "resolvable", "verdict",
 )  # fmt: skip
@@ -24,7 +24,7 @@ def markdown(comparison: Comparison, contests: Sequence[Contest], picture: str |
     parts = [_contest_text(comparison, contest, width) for contest in contests]
     if comparison.ranks is not None:
         parts.append(_ranking_text(comparison.ranks, comparison.ranked_by, picture))
-    return "\n".join([*parts, *(f"* {line}" for line in _explanations(comparison)), "", ""])
+    return "\n".join([*parts, *(f"* {line}" for line in explanations(comparison)), "", ""])
 
 
 def frame(comparison: Comparison) -> "pd.DataFrame":
@@ -72,7 +72,7 @@ def document(comparison: Comparison, contests: Sequence[Contest]) -> dict[str, A
 
 def _contest_text(comparison: Comparison, contest: Contest, width: int | None) -> str:
     rows = comparison.of(contest)
-    grid = Grid(_HEADINGS, [_cells(row) for row in rows], texts=2)
+    grid = Grid(HEADINGS, [cells(row) for row in rows], texts=2)
     lines = [f"* {len(contest.pairs)} pair(s): {', '.join(contest.blocks)}"]
     lines += [f"* differs (A / B): {line}" for line in contest.differences or ("nothing in config or commit",)]
     lines += [f"* {note}" for note in contest.notes]
@@ -84,7 +84,8 @@ def _contest_text(comparison: Comparison, contest: Contest, width: int | None) -
     )
 
 
-def _cells(row: Row) -> list[str]:
+def cells(row: Row) -> list[str]:
+    """A row of the table as texts, under `HEADINGS`."""
     result, form = row.result, ".4f" if row.quantity.is_share else ",.4g"
     complete = result.pairs - _censored_count(result)
     mean, low, high = (_text(value, f"+{form}") for value in (result.difference, result.low, result.high))
@@ -126,9 +127,13 @@ def _verdict_text(rows: Sequence[Row]) -> str:
     return "**" + "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in names_by_verdict.items()) + "**"
 
 
+def ranks_grid(ranks: Ranks) -> Grid:
+    """The methods, the best first."""
+    return Grid(("method", "mean rank"), [[ranks.names[method], f"{ranks.mean[method]:.2f}"] for method in ranks.order])
+
+
 def _ranking_text(ranks: Ranks, by: str, picture: str | None) -> str:
-    rows = [[ranks.names[method], f"{ranks.mean[method]:.2f}"] for method in ranks.order]
-    grid = Grid(("method", "mean rank"), rows).markdown()
+    grid = ranks_grid(ranks).markdown()
     differ = "not all methods are the same" if ranks.p <= LEVEL else "none was shown to differ"
     text = (
         f"Friedman p {ranks.p:.3f} over {ranks.blocks} block(s): {differ}. Methods whose mean ranks are further apart "
@@ -139,7 +144,8 @@ def _ranking_text(ranks: Ranks, by: str, picture: str | None) -> str:
     return f"## Ranks by {by}\n\n{grid}\n{text}{few}\n{image}"
 
 
-def _explanations(comparison: Comparison) -> Iterator[str]:
+def explanations(comparison: Comparison) -> Iterator[str]:
+    """How the table is read, and what makes its rows doubtful."""
     family, pairs = len(comparison.rows), [row.result.pairs for row in comparison.rows]
     yield from comparison.notes
     yield (
@@ -151,7 +157,8 @@ def _explanations(comparison: Comparison) -> Iterator[str]:
             "Means and intervals are those of the pairs in which both reached it; a run that never did counts as worse "
             "than any that did in wins and in Wilcoxon's test, which then gives the verdict."
         )
-    yield "Interval: Student's t of the mean of this row alone, not corrected."
+    few = f" Below {FEWEST} pairs there is none." if min(pairs) < FEWEST else ""
+    yield f"Interval: Student's t of the mean of this row alone, not corrected.{few}"
     yield (
         "p: exact test of the mean by sign flips; p Wilcoxon: signed ranks; each Holm-corrected over the "
         f"{family} row(s). Verdict at {LEVEL:.0%} by p (where a run never reached it, by p Wilcoxon)."
@@ -162,9 +169,9 @@ def _explanations(comparison: Comparison) -> Iterator[str]:
     )
     needed = pairs_needed(family)
     if min(pairs) < needed:
-        smallest = min(1.0, 2.0 ** (1 - min(pairs)) * family)
+        several = len({row.quantity.name for row in comparison.rows}) > 1
+        for_one = f", {pairs_needed(1)} for one (--measures {comparison.ranked_by})" if several else ""
         yield (
-            f"Too few pairs: with {min(pairs)} the smallest p there is is {2.0 ** (1 - min(pairs)):.3g}, corrected "
-            f"{smallest:.3g}; {needed} pairs are needed for {family} row(s), {pairs_needed(1)} for one "
-            f"(--measures {comparison.ranked_by})."
+            f"Too few pairs: with {min(pairs)} the smallest p there is is {smallest_p(min(pairs), 1):.3g}, corrected "
+            f"{smallest_p(min(pairs), family):.3g}; {needed} pairs are needed for {family} row(s){for_one}."
         )

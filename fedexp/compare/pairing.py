@@ -14,6 +14,7 @@ from fedexp.compare import equality
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
+from fedexp.report.read.idle import MARK, is_idle
 from fedexp.report.read.methods import differing_keys, differing_options, freeze, labels, options, settings
 from fedexp.report.read.runs import Run
 
@@ -194,8 +195,14 @@ def _differing_settings(a: Run, b: Run) -> list[str]:
     lines = [f"{name}: {options(a).get(name, 'none')} / {options(b).get(name, 'none')}" for name in groups]
     prefixes = tuple(f"{name}." for name in groups)
     keys = [key for key in differing_keys([a, b]) if not key.startswith(prefixes) and key != "_target_"]
-    lines += [f"{key}: {short_text(settings(a).get(key))} / {short_text(settings(b).get(key))}" for key in keys]
+    acting = [key for key in keys if not (is_idle(a, key) and is_idle(b, key))]
+    lines += [f"{key}: {' / '.join(_setting_text(run, key) for run in (a, b))}" for key in acting]
     return [*lines, *_differing_commits(a, b)]
+
+
+def _setting_text(run: Run, key: str) -> str:
+    mark = f" ({MARK})" if key in settings(run) and is_idle(run, key) else ""
+    return f"{short_text(settings(run).get(key))}{mark}"
 
 
 def _differing_commits(a: Run, b: Run) -> list[str]:

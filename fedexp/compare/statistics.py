@@ -21,6 +21,7 @@ from scipy import stats
 
 LEVEL = 0.05
 POWER = 0.8
+FEWEST = 3  # numbers that have an interval: of two it would be wider than anything
 RESAMPLES = 99_999  # sign flips that are drawn if there are more than so many
 Verdict = Literal["A better", "B better", "not resolved", "too few pairs", "identical"]
 
@@ -95,8 +96,8 @@ def censored_differences(a: np.ndarray, b: np.ndarray, *, higher_is_better: bool
 
 
 def interval(differences: np.ndarray) -> tuple[float | None, float | None]:
-    """Student's 95 % interval of the mean of `differences [n]`; None below 3. For few normal pairs it is exact."""
-    if len(differences) < 3:
+    """Student's 95 % interval of the mean of `differences [n]`; None below `FEWEST`. Exact for normal pairs."""
+    if len(differences) < FEWEST:
         return None, None
     mean, error = float(differences.mean()), float(stats.sem(differences))
     half = float(stats.t.ppf(1 - LEVEL / 2, len(differences) - 1)) * error
@@ -171,6 +172,11 @@ def add_verdicts(results: Sequence[PairedStatistics]) -> list[PairedStatistics]:
 def pairs_needed(family: int) -> int:
     """The fewest pairs n for which the smallest possible p, 2 / 2^n, is significant after the correction."""
     return int(np.ceil(1 + np.log2(family / LEVEL)))
+
+
+def smallest_p(pairs: int, family: int) -> float:
+    """The smallest p of an exact test that n pairs can have, 2 / 2^n, after the correction for `family` comparisons."""
+    return min(1.0, 2.0 ** (1 - pairs) * family)
 
 
 def _verdict(result: PairedStatistics, p: float, family: int) -> Verdict:

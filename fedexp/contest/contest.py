@@ -1,7 +1,8 @@
 """A contest from its plan to its page: a search for each method, then runs with its best values on new seeds.
 
-The folder holds `contest.yaml`, `search/METHOD` (a search each), `runs/METHOD/seed=K` and at the end `contest.md`.
-Every step goes on where it was killed, so a contest is taken up again by going through all of them.
+The folder holds `contest.yaml`, `search/METHOD` (a search each), `runs/METHOD/seed=K` and at the end `contest.md` and
+`contest.tex`. Every step goes on where it was killed, so a contest is taken up again by going through all of them. The
+same contest may have more seeds later: no search has seen them, and the trials stay as they were.
 """
 
 import sys
@@ -10,30 +11,44 @@ from pathlib import Path
 from fedexp.config.trust import Trust
 from fedexp.contest import page
 from fedexp.contest.methods import Contender
-from fedexp.contest.plan import NAME, ContestPlan
+from fedexp.contest.plan import NAME, ContestPlan, earlier_plan
 from fedexp.contest.tuned_runs import TunedMethod, run_all
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.open_folders import make_folder
-from fedexp.files.untrusted import read_regular, refuse_special_files
-from fedexp.files.untrusted_json import MAX_BYTES
+from fedexp.files.untrusted import refuse_special_files
 from fedexp.process.exits import resumable
 from fedexp.run import folders
 from fedexp.search import search, table
 from fedexp.search.study import MethodTrials
 
 
-def begin(plan: ContestPlan, folder: Path) -> bool:
-    """Writes the plan into a new folder; returns False where this very contest was begun there already."""
-    if folders.is_contest(folder):
-        if read_regular(folder / NAME, MAX_BYTES) != plan.text().encode():
-            raise ConfigError(f"{display_path(folder)} holds another contest; give another --out")
-        refuse_special_files(folder, writing=True)
-        return False
-    folders.claim(folder, dated=False)
-    folders.link_latest(folder)
-    write_atomically(folder / NAME, plan.text().encode())
-    return True
+def begin(plan: ContestPlan, folder: Path) -> tuple[ContestPlan, bool]:
+    """Writes the plan into a folder; returns it as it is kept there, and whether the contest is new.
+
+    Where this contest was begun already, its plan gets the seeds that are new in this one.
+
+    Raises:
+        ConfigError: the folder holds another contest, or this one with more seeds.
+    """
+    if not folders.is_contest(folder):
+        folders.claim(folder, dated=False)
+        folders.link_latest(folder)
+        write_atomically(folder / NAME, plan.text().encode())
+        return plan, True
+    earlier = earlier_plan(plan, folder)
+    if earlier is None:
+        raise ConfigError(f"{display_path(folder)} holds another contest; give another --out")
+    if plan.seeds < earlier.seeds:
+        raise ConfigError(
+            f"{display_path(folder)} has {earlier.seeds} new seeds already, got --seeds {plan.seeds}; give --seeds "
+            f"{earlier.seeds} or more, or another --out"
+        )
+    refuse_special_files(folder, writing=True)
+    extended = earlier.with_seeds(plan.seeds, looked=(folder / page.NAME).is_file())
+    if extended != earlier:
+        write_atomically(folder / NAME, extended.text().encode())
+    return extended, False
 
 
 def run_contest(plan: ContestPlan, folder: Path, jobs: int, trust: Trust) -> str:
@@ -42,10 +57,12 @@ def run_contest(plan: ContestPlan, folder: Path, jobs: int, trust: Trust) -> str
     Raises:
         RunError: all trials of a method failed, or a run on a new seed did; then the page tells of the others.
     """
+    if few := page.too_few_seeds(plan):
+        sys.stdout.write(f"note  {few}\n")
     with resumable(folder), folders.lock_folder(folder):
         methods = [_tune(plan, method, folder / "search" / method.folder, jobs, trust) for method in plan.methods]
         failed = run_all(methods, folder / "runs", plan.seeds, jobs, trust)
-        text = page.write(folder, plan.seeds, methods)
+        text = page.write(folder, plan, methods)
     if failed:
         sys.stdout.write(text)
         raise RunError(

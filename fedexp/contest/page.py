@@ -6,28 +6,32 @@ from pathlib import Path
 
 import numpy as np
 
-from fedexp.compare import critical_difference, equality, pairing, statistics, study
+from fedexp.compare import colors, critical_difference, equality, latex, pairing, statistics, study
 from fedexp.compare import page as comparison_page
 from fedexp.compare.quantities import Quantity, metric_quantity
+from fedexp.contest.plan import ContestPlan
 from fedexp.contest.tuned_runs import TunedMethod, new_seeds
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.maths.curve_metrics import higher_is_better
+from fedexp.maths.metric_names import metric_text
 from fedexp.process.terminal import width
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.read.runs import Run, collect_runs
 
-NAME = "contest.md"
+NAME, LATEX = "contest.md", "contest.tex"
 _FLAG = ", accepted by --unequal"  # which a contest does not have: what its methods spend is theirs
 
 
-def write(folder: Path, seeds: int, methods: Sequence[TunedMethod]) -> str:
-    """Writes `contest.md` (and, of more than two methods, `contest.png`); returns it as wide as the terminal.
+def write(folder: Path, plan: ContestPlan, methods: Sequence[TunedMethod]) -> str:
+    """Writes `contest.md`, its tables as `contest.tex`, of more than two methods `contest.png`.
+
+    Returns the page as wide as the terminal.
 
     Raises:
         ConfigError: no run of a method has a result, or pairs differ in data, split or budget.
     """
     search, names = methods[0].search, [method.contender.name for method in methods]
-    quantity, new = metric_quantity(f"test_{search.metric}"), new_seeds(search, seeds)
+    quantity = metric_quantity(f"test_{search.metric}")
     runs = [collect_runs([folder / "runs" / method.contender.folder], "contest")[0] for method in methods]
     contests = [
         replace(contest, a=name, b=names[0], notes=tuple(note.replace(_FLAG, "") for note in contest.notes))
@@ -37,39 +41,72 @@ def write(folder: Path, seeds: int, methods: Sequence[TunedMethod]) -> str:
     comparison = replace(study.compare_methods(contests, [quantity.name]), notes=())
     if comparison.ranks is not None:
         title = f"Mean ranks by {quantity.name} over {comparison.ranks.blocks} seeds, 1 is best"
-        critical_difference.draw(folder / "contest.png", comparison.ranks, title)
-    before = _before_differences(methods, new, _results(names, runs, quantity))
+        shown = colors.method_colors(contests, collect_runs([folder / "runs"], "contest")[0])
+        critical_difference.draw(folder / "contest.png", comparison.ranks, title, shown)
+    best, results, sensitivity = _best_values(methods), _results(names, runs, quantity), _sensitivity(methods)
+    before = _before_differences(plan, new_seeds(search, plan.seeds), best, results)
     after = (
-        f"## Sensitivity\n\n{_sensitivity(methods).markdown()}\n"
-        f"Validation {search.metric} over all trials of a method; a failed trial counts as the worst.\n"
+        f"## Sensitivity\n\n{sensitivity.markdown()}\n"
+        f"Validation {metric_text(search.metric)} over all trials of a method; a failed trial counts as the worst.\n"
     )
     page, text = (
         before + comparison_page.markdown(comparison, contests, picture, columns) + after
         for picture, columns in (("contest.png", None), (None, width()))
     )
+    tables = [("Best values", best), ("Results", results), ("Sensitivity", sensitivity)]
+    write_atomically(folder / LATEX, latex.document(comparison, tables).encode())
     write_atomically(folder / NAME, page.encode())
-    return f"{text}\nwritten  {display_path(folder / NAME)}\n"
+    return f"{text}\n" + "".join(f"written  {display_path(folder / name)}\n" for name in (LATEX, NAME))
 
 
-def _before_differences(methods: Sequence[TunedMethod], new: Sequence[int], results: Grid) -> str:
-    search = methods[0].search
+def too_few_seeds(plan: ContestPlan) -> str:
+    """A sentence where so few new seeds can show no difference, whatever comes out; else empty."""
+    comparisons = len(plan.methods) - 1
+    needed = statistics.pairs_needed(comparisons)
+    if plan.seeds >= needed:
+        return ""
+    seeds = f"{plan.seeds} new seed{'s' * (plan.seeds > 1)}"
+    return (
+        f"{seeds} can show no difference, whatever comes out: the smallest p there is is "
+        f"{statistics.smallest_p(plan.seeds, comparisons):.3g}, corrected for {comparisons} comparison(s). {needed} "
+        f"are needed; the same command with --seeds {needed} goes on and adds them."
+    )
+
+
+def _before_differences(plan: ContestPlan, new: Sequence[int], best: Grid, results: Grid) -> str:
+    search = plan.search(plan.methods[0])
+    notes = [
+        f"{search.trials} trials for each method, chosen by validation {metric_text(search.metric)} on "
+        f"{' '.join(search.space.seeds)}",
+        f"Results: test {metric_text(search.metric)} at the end of runs with the best values, on seeds {new[0]} to "
+        f"{new[-1]}",
+    ]
+    if few := too_few_seeds(plan):
+        notes.append(few)
+    if plan.looked:
+        counts = ", then ".join(map(str, plan.looked))
+        notes.append(
+            f"Seeds were added after the results of {counts} had been seen. A p-value holds for a number of seeds that "
+            "was chosen before; who adds seeds until a difference shows will find one too often."
+        )
+    text = "".join(f"* {note}\n" for note in notes)
     return f"""# Contest
 
-* {search.trials} trials for each method, chosen by validation {search.metric} on {" ".join(search.space.seeds)}
-* Results: test {search.metric} at the end of runs with the best values, on seeds {new[0]} to {new[-1]}
-
+{text}
 ## Best values
 
-{_best_values(methods).markdown()}
+{best.markdown()}
 ## Results
 
 {results.markdown()}
+Student's 95 % interval of the mean; it takes {statistics.FEWEST} seeds at least.
+
 """
 
 
 def _best_values(methods: Sequence[TunedMethod]) -> Grid:
     rows = [[method.contender.name, " ".join(method.overrides), f"{method.value:.4f}"] for method in methods]
-    return Grid(("method", "best values", f"validation {methods[0].search.metric}"), rows, texts=2)
+    return Grid(("method", "best values", f"validation {metric_text(methods[0].search.metric)}"), rows, texts=2)
 
 
 def _results(names: Sequence[str], runs: Sequence[Sequence[Run]], quantity: Quantity) -> Grid:

@@ -21,6 +21,7 @@ from fedexp.search.search import Search
 from fedexp.sweep import saved_overrides
 
 NAME = "contest.yaml"
+_USUAL_SEEDS = 8  # so that contests that were begun before seeds could be added are found again
 _HELD_OUT = ("validation_fraction", "personal_fraction", "unseen_fraction")  # by evaluation
 _SHARED = {*equality.BUDGET, *equality.DATA, "stop", *(f"evaluation.{name}" for name in _HELD_OUT)}
 _SHARED_GROUPS = (*(f"{name}." for name in equality.DATA), "stop.")
@@ -28,7 +29,10 @@ _SHARED_GROUPS = (*(f"{name}." for name in equality.DATA), "stop.")
 
 @dataclass(frozen=True, kw_only=True)
 class ContestPlan:
-    """Methods, shared words, the trials of each method and the seed of their draws, and how many new seeds decide."""
+    """Methods, shared words, the trials of each method and the seed of their draws, and how many new seeds decide.
+
+    `looked` are the numbers of seeds with which there was a page before more of them were asked for.
+    """
 
     methods: tuple[Contender, ...]
     words: tuple[str, ...]
@@ -37,6 +41,7 @@ class ContestPlan:
     seed: int = 0
     metric: str = "accuracy"
     config_dir: str | None = None
+    looked: tuple[int, ...] = ()
 
     def search(self, method: Contender) -> Search:
         """The search of one method. No trial is cut off: the spread over trials is that of whole runs."""
@@ -45,7 +50,19 @@ class ContestPlan:
 
     def text(self) -> str:
         """The plan as YAML."""
-        return saved_config.as_text(OmegaConf.create(asdict(self)))
+        content = {key: value for key, value in asdict(self).items() if value or key != "looked"}
+        return saved_config.as_text(OmegaConf.create(content))
+
+    @property
+    def identity(self) -> str:
+        """What makes it this contest and no other: all but the number of seeds."""
+        return replace(self, seeds=_USUAL_SEEDS, looked=()).text()
+
+    def with_seeds(self, seeds: int, *, looked: bool) -> "ContestPlan":
+        """The plan with more seeds; `looked` says whether there was a page with those of before."""
+        if seeds == self.seeds:
+            return self
+        return replace(self, seeds=seeds, looked=(*self.looked, self.seeds) if looked else self.looked)
 
     def check(self) -> "ContestPlan":
         """Refuses what cannot work or is not fair; returns it with the main metric, and environment variables' values.
@@ -77,28 +94,45 @@ class ContestPlan:
         return {"seed": " ".join(space.seeds), "main metric": valid_run.exp.metrics[0], **settings}
 
 
+def earlier_plan(plan: ContestPlan, folder: Path) -> ContestPlan | None:
+    """The plan that a folder holds; None if it is that of another contest.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    earlier = _read(folder / NAME)
+    return earlier if earlier.identity == plan.identity else None
+
+
 def load(folder: Path, trust: Trust) -> ContestPlan:
-    """Reads the plan from the folder of a contest.
+    """Reads the plan from the folder of a contest, to go on with it.
 
     Raises:
         ConfigError: it cannot be read, or its words would change Hydra itself or take options from elsewhere.
     """
     path = folder / NAME
-    content = read_yaml(path)
-    try:
-        methods = tuple(Contender(entry["name"], tuple(entry["words"])) for entry in content["methods"])
-        plan = ContestPlan(**{**content, "methods": methods, "words": tuple(content["words"])})
-        counts = (plan.trials, plan.seeds, plan.seed + 1)
-        if not is_metric_name(plan.metric) or any(type(count) is not int or count < 1 for count in counts):
-            raise ValueError
-        if not all(isinstance(text, str) for text in (plan.config_dir or "", *(method.name for method in methods))):
-            raise TypeError
-    except (KeyError, TypeError, ValueError) as error:
-        raise ConfigError(f"{display_path(path)} must hold the plan of a contest; is it damaged?") from error
+    plan = _read(path)
+    methods = plan.methods
     refuse_wrong(methods)
     saved_overrides.refuse_hydra([*plan.words, *(word for method in methods for word in method.words)], path)
     options_folder = trust.options(Path(plan.config_dir) if plan.config_dir else None, folder)
     return replace(plan, config_dir=str(options_folder.absolute()) if options_folder else None)
+
+
+def _read(path: Path) -> ContestPlan:
+    content = read_yaml(path)
+    try:
+        methods = tuple(Contender(entry["name"], tuple(entry["words"])) for entry in content["methods"])
+        tuples = {"methods": methods, "words": tuple(content["words"]), "looked": tuple(content.get("looked", ()))}
+        plan = ContestPlan(**{**content, **tuples})
+        counts = (plan.trials, plan.seeds, plan.seed + 1, *plan.looked)
+        if not is_metric_name(plan.metric) or any(type(count) is not int or count < 1 for count in counts):
+            raise ValueError
+        if not all(isinstance(text, str) for text in (plan.config_dir or "", *(method.name for method in methods))):
+            raise TypeError
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"{display_path(path)} must hold the plan of a contest; is it damaged?") from error
+    return plan
 
 
 def _is_shared(key: str) -> bool:

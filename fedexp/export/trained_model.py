@@ -69,7 +69,7 @@ def load_trained(
     config = read_config(folder, trust)
     run_record = record.read(folder, config)
     saved_state = _choose_state(run_record, number)
-    rerun = build_rerun(config, run_record.engine)
+    rerun = build_rerun(config, run_record.engine, folder)
     state = rerun.state(saved_state)
     if objection := digests.read_chains(folder, first_columns(rerun.exp)).objection(state):
         where = display_path(saved_state.path)

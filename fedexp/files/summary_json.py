@@ -12,7 +12,7 @@ from fedexp.files.untrusted_json import read_json
 NAME = "summary.json"
 
 _NUMBERS = ("final_accuracy", "best_accuracy", "loss_auc", "accuracy_auc", "host_s", "sim_s", "label_skew", "size_gini")
-_COUNTS = ("rounds", "updates", "clients", "parameters", "public_examples")
+_COUNTS = ("rounds", "updates", "clients", "parameters", "public_examples", "validation_examples", "skipped_rounds")
 _TEXTS = ("stopped", "data_sha256", "split_sha256", "device", "instructions")
 _NODES = ("roa", "toa", "privacy", "audit", "versions", "git", "engine", "label_distances", "size_spread")
 _KINDS = {

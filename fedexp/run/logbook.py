@@ -12,6 +12,7 @@ from fedexp.core.values import State, Uploads
 from fedexp.files.run_tables import read_lines
 from fedexp.parts.tracker.courier import TrackerClient
 from fedexp.report.draw import client_images
+from fedexp.report.read.skipped import read_digests
 from fedexp.report.topics import clusters, curves, federation
 from fedexp.run import banner, digests, summary
 from fedexp.run.environment import device_name, surroundings
@@ -112,7 +113,7 @@ class Logbook:
         if reason:
             self.progress.say(f"stopped after round {self.state.round}: {reason}")
         table = summary.read_metrics(self.folder / "metrics.csv")
-        figures = summary.figures(self.exp, self.world, self.state, table)
+        figures = summary.figures(self.exp, self.world, self.state, table, read_digests(self.folder))
         facts = {**figures, **summary.provenance(self.exp, self.world)}
         if self.exp.pictures:
             picture, counts = self.folder / "federation.png", self.world.class_counts

@@ -4,6 +4,7 @@ import json
 import math
 import platform
 import subprocess
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from fedexp.files.atomic import write_atomically
 from fedexp.maths import curve_metrics
 from fedexp.parts.federation.statistics import label_distances, size_gini, size_spread
 from fedexp.process.version import __version__
+from fedexp.report.read.skipped import skipped_rounds
 from fedexp.run.environment import device_name, installed_version, instructions
 from fedexp.run.tables import METRICS
 from fedexp.simulation import context
@@ -29,12 +31,15 @@ def read_metrics(path: Path) -> "pd.DataFrame":
     return run_tables.read_frame(path, METRICS)
 
 
-def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame") -> dict[str, Any]:
-    """The entries that follow from metrics.csv, the last state and the world, in a run as in `fedexp verify`.
+def figures(
+    exp: Experiment, world: World, state: State, table: "pd.DataFrame", digests: Iterable[run_tables.Line]
+) -> dict[str, Any]:
+    """The entries that follow from the tables, the last state and the world, in a run as in `fedexp verify`.
 
-    What does not exist is None.
+    What does not exist is None; so is a number of skipped rounds or validation examples that is 0. `digests` are the
+    lines of digests.csv.
     """
-    distances = label_distances(world.class_counts)
+    skipped = [] if exp.scenario.trains_alone else skipped_rounds(table, digests)
     main, seconds = exp.metrics[0], table["sim_s" if exp.has_clock else "host_s"]
     values, higher = table[f"test_{main}"], curve_metrics.higher_is_better(main)
     roa, toa = (curve_metrics.thresholds(setting, main) for setting in (exp.evaluation.roa, exp.evaluation.toa))
@@ -47,6 +52,7 @@ def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame") 
         "toa": {str(x): curve_metrics.time_to(values, seconds, x, higher) for x in toa},
         "privacy": privacy_guarantee(exp, table),
         "rounds": state.round,
+        "skipped_rounds": len(skipped) or None,
         "updates": state.updates,
         "stopped": state.memory.get("stop", {}).get("reason"),
         "host_s": state.host_s,
@@ -55,11 +61,20 @@ def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame") 
         "clients": world.partition.clients,
         "parameters": world.layout.parameters,
         "public_examples": context.make_context(world, state.round).public.size,
+        "validation_examples": len(world.validation) if world.validation else None,
         **{
             f"{role}.{name}": value
             for role, role_figures in world.preparation_figures.items()
             for name, value in role_figures.items()
         },
+        **_split_figures(world),
+    }
+
+
+def _split_figures(world: World) -> dict[str, Any]:
+    """What the clients hold: digests of the data and the split, and how much their labels and sizes differ."""
+    distances = label_distances(world.class_counts)
+    return {
         "data_sha256": world.data_sha256,
         "split_sha256": world.sites.sha256(),
         "label_skew": distances["total_variation"]["mean"],

@@ -21,6 +21,7 @@ def summary_table(summary: Mapping[str, Any], further: Mapping[str, float | None
         ("epsilon", _epsilon(summary.get("privacy") or {})),
         *_thresholds(summary.get("roa") or {}, summary.get("toa") or {}, higher_is_better(main)),
         ("rounds", _number(summary, "rounds", "{:,d}")),
+        ("skipped", _number(summary, "skipped_rounds", "in {:,d} rounds the model stayed as it was")),
         ("updates", _number(summary, "updates", "{:,d}")),
         ("host time", _number(summary, "host_s", "{:,.2f} s")),
         ("simulated time", _number(summary, "sim_s", "{:,.2f} s")),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from fedexp.core.errors import ConfigError
@@ -19,6 +20,7 @@ from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 from fedexp.training.engine.contract import EngineChoice
 from fedexp.training.workers.pool import WorkerPool
+from fedexp.verify.own_files import with_own_files
 from fedexp.verify.record import SavedState
 
 
@@ -96,7 +98,8 @@ def format_row(row: Mapping[str, Any]) -> Line:
     return {name: str(format_cell(value)) for name, value in row.items()}
 
 
-def build_rerun(config: dict[str, Any], engine: dict[str, str] | None) -> Rerun:
-    """Builds the world, with the engine of the run if it is known."""
+def build_rerun(config: dict[str, Any], engine: dict[str, str] | None, folder: Path | None = None) -> Rerun:
+    """Builds the world of a run folder, with the engine of the run if it is known."""
     choice = EngineChoice(**engine) if engine else None
-    return Rerun(config, build_world(build_experiment(config), choice, WorkerPool()))
+    config_here = with_own_files(config, folder) if folder else config
+    return Rerun(config, build_world(build_experiment(config_here), choice, WorkerPool()))

@@ -10,6 +10,7 @@ from typing import Any
 from fedexp.core.values import State
 from fedexp.files.atomic import display_path
 from fedexp.report.topics import federation
+from fedexp.run import digests
 from fedexp.run.summary import as_json, figures
 from fedexp.simulation.measures import client_scores
 from fedexp.verify.comparison import ROUNDING, differing_lines, values_agree
@@ -25,6 +26,8 @@ PROVENANCE = {  # the program and the machine, which cannot be computed again
     "engine": ("name", "reason", "workers"),
 }
 
+_ADDED = ("skipped_rounds", "validation_examples")  # which older summaries do not have
+
 
 def summary_complaints(record: RunRecord, rerun: Rerun, tolerance: float) -> Iterator[str]:
     """Yields complaints about entries of summary.json that differ when computed again, or that no run writes."""
@@ -32,7 +35,9 @@ def summary_complaints(record: RunRecord, rerun: Rerun, tolerance: float) -> Ite
     if written is None:
         return
     try:
-        entries = figures(rerun.exp, rerun.world, _final_state(record, rerun), record.table)
+        entries = figures(
+            rerun.exp, rerun.world, _final_state(record, rerun), record.table, record.tables[digests.NAME]
+        )
     except KeyError as lacking:
         yield f"{path} cannot be computed again: metrics.csv has no column {lacking.args[0]}"
         return
@@ -40,7 +45,7 @@ def summary_complaints(record: RunRecord, rerun: Rerun, tolerance: float) -> Ite
     for name, value in recomputed_entries.items():
         measured = "." in name  # before the first round; all else follows from the files
         if name not in written:
-            if value is not None:
+            if value is not None and name not in _ADDED:
                 yield f"{path} does not say {name}, which comes to {_shorten(value)}"
         elif not name.endswith(".seconds") and not values_agree(
             written[name], value, max(tolerance, ROUNDING) if measured else ROUNDING

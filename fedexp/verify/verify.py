@@ -56,7 +56,7 @@ def verify(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO_TRUST
     """
     config = read_config(folder, trust)
     record = read(folder, config)
-    rerun = build_rerun(config, record.engine)
+    rerun = build_rerun(config, record.engine, folder)
     count = record.finished_rounds if budget.every else budget.rounds or affordable_rounds(record, rerun, budget)
     segments = choose(record.finished_rounds, record.starts, count, budget.seed)
     tell_plan(record, segments, say)

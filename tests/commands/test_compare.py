@@ -9,6 +9,9 @@ from processes import typed
 
 from fedexp import cli
 from fedexp.commands.completion import complete
+from fedexp.report.draw import style
+from fedexp.report.read.methods import group_runs
+from fedexp.report.read.runs import collect_runs
 
 A, B = [0.91, 0.92, 0.93, 0.94, 0.95, 0.96], [0.90, 0.90, 0.90, 0.90, 0.90, 0.89]
 
@@ -88,12 +91,39 @@ def test_more_methods_are_ranked_and_drawn(two, method, capsys):
     assert len(two) == 4
 
 
+def test_a_method_has_the_colour_that_a_report_gives_it(two, method, monkeypatch, capsys):
+    method("ucb", [0.8] * 6)
+    drawn = []
+    monkeypatch.setattr("fedexp.compare.critical_difference.draw", lambda *words: drawn.append(words))
+    assert cli.main(["compare", ".", "selector=ucb", "--against", ".", "selector=random"]) == 0
+    assert drawn == [], "two methods have no ranks"
+    assert cli.main(["compare", ".", "--against", ".", "selector=random"]) == 0
+    ((_, ranks, _, colors),) = drawn
+    reported = {each.label: style.color(each) for each in group_runs(collect_runs([Path()])[0])}
+    assert dict(zip(ranks.names, colors, strict=True)) == reported
+    assert [*ranks.names] == ["greedyfed", "ucb", "random"], "which is not the order of the report"
+    assert (len(two), capsys.readouterr().err) == (4, "")
+
+
 def test_the_table_in_full_precision(two, capsys):
     assert cli.main([*two, "--out=t.csv"]) == 0
     table = pd.read_csv("t.csv")
     assert table["quantity"].tolist() == ["test_accuracy", "accuracy_auc", "loss_auc", "roa@0.8"]
     assert table["difference"].tolist()[0] == pytest.approx(0.22 / 6)
     capsys.readouterr()
+
+
+def test_the_table_for_a_paper(two, method, capsys):
+    assert cli.main([*two, "--measures", "test_accuracy", "--out=t.tex"]) == 0
+    text = Path("t.tex").read_text()
+    assert text.startswith("% Differences\n% \\usepackage{booktabs}\n\\begin{tabular}{llrrrrrrr}\n\\toprule\n")
+    assert "method (A) against random (B) & quantity & pairs & A & B & A $-$ B & 95 \\% interval & p & verdict" in text
+    assert "greedyfed & test\\_accuracy & 6 & 0.9350 & 0.8983 & +0.0367 & +0.0140 to +0.0593 & 0.031 & A better" in text
+    assert "\n% Interval: Student's t of the mean of this row alone, not corrected.\n" in text
+    method("ucb", [0.8] * 6)
+    assert cli.main(["compare", ".", "--against", ".", "selector=random", "--out", "ranks.tex"]) == 0
+    assert "% Ranks by test_accuracy" in Path("ranks.tex").read_text()
+    assert capsys.readouterr().out.endswith("written  ranks.png\nwritten  ranks.tex\n")
 
 
 def test_conditions_give_the_exit_code(two, capsys):
@@ -135,7 +165,7 @@ def test_a_measure_that_cannot_be_compared_is_left_out_with_the_reason(method, c
         (["random", "--against", "greedyfed", "--unequal", "days"], "--unequal must name some of epochs, steps, "),
         (["random", "--against", "greedyfed", "--measures="], "--measures needs names"),
         (["random", "--against", "greedyfed", "--measures", "f1"], "a quantity must be one of test_accuracy"),
-        (["random", "--against", "greedyfed", "--out", "x.txt"], "--out must name a file that ends in .md or .csv"),
+        (["random", "--against", "greedyfed", "--out", "x.txt"], "--out must name a file that ends in .md, .tex or"),
         (["random", "--against", "greedyfed", "--out", "random/0/x.md"], "--out must name a file outside of run"),
         (["random", "--against", "greedyfed", "--fail-if", "f1"], "--fail-if must be"),
     ],

@@ -42,6 +42,7 @@ def test_the_markdown_page_of_a_sweep(sweep, capsys):
         r"\| sweep/2 +\| all +\| 0 +\| 4 +\| finished +\| fedexp 0.1.0, torch 2.9 +\| 0123456789 \(cha", page
     )
     assert "## Differences" in page
+    assert (sweep / "report/differences.csv").read_text() == "method,selector\nrandom,random\nall,all\n"
 
 
 def test_an_interrupted_sweep_says_that_points_may_be_missing(sweep, capsys):
@@ -71,9 +72,16 @@ def test_a_line_a_site_and_a_column_a_method(make_run, capsys):
         first, second = scores.split(",")
         lines = [f"0,007,accuracy,9,0.1,{first}", f"1,NA,accuracy,9,,{second}"]
         (run / "client_scores.csv").write_text("\n".join(["client,name,metric,examples,global,personal", *lines, ""]))
+        sizes = [f"0,007,{90 + number},60,{30 + number}", "1,NA,8,8,0", ""]
+        (run / "federation.csv").write_text("\n".join(["client,name,examples,well,sick", *sizes]))
     assert cli.main(["report", "sites", "--percent", "--out", "sites.md"]) == 0
     out = capsys.readouterr().out
-    assert re.search(r"\| 007 +\| +100\.00 \| +50\.00 \|\n\| NA +\| +25\.00 \| +- \(0/1\) \|", out)
+    assert re.search(
+        r"\| 007 +\| +9 \| +90 to 91 \| +30 to 31 \| +100\.00 \| +50\.00 \|\n"
+        r"\| NA +\| +9 \| +8 \| +0 \| +25\.00 \| +- \(0/1\) \|",
+        out,
+    )
+    assert re.search(r"\| site, in % \| +scored on \| +trained on \| +of them sick \|", out)
     assert "site, in %" in out
     assert "007 mean" in Path("sites/sites.csv").read_text()
     assert "**100.00**" in Path("sites.md").read_text()
@@ -81,6 +89,16 @@ def test_a_line_a_site_and_a_column_a_method(make_run, capsys):
     scores.write_text(scores.read_text().replace("NA", "007"))
     assert cli.main(["report", "sites"]) == 0
     assert "at each site" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("sweep")
+def test_tables_alone_for_a_paper(capsys):
+    assert cli.main(["report", "sweep", "--columns", "final accuracy", "--out", "t.tex"]) == 0
+    text = Path("t.tex").read_text()
+    assert text.startswith("% Results\n% \\usepackage{booktabs}\n\\begin{tabular}{lrr}\n\\toprule\nmethod & seeds &")
+    assert "% sweep/1 is unfinished: used up to round 4" in text.replace("`", "")
+    assert capsys.readouterr().out.endswith("page  t.tex\n")
+    assert [path.name for path in Path().iterdir()] in (["sweep", "t.tex"], ["t.tex", "sweep"])
 
 
 def test_again_on_its_own_folder(sweep, capsys):
@@ -138,9 +156,10 @@ def test_doubtful_folders_are_named_on_the_page(make_run, capsys):
         ([], "report needs folders of runs; e.g. fedexp report outputs/latest"),
         (["nowhere"], "report needs a folder at nowhere, but there is none; give run folders or folders of runs"),
         (["sweep", "--ot", "x.md"], "unknown flag --ot; did you mean --out?"),
-        (["sweep", "--out"], "--out must name a file that ends in .html or .md, got none; e.g. --out report.html"),
+        (["sweep", "--out"],
+         "--out must name a file that ends in .html, .md or .tex, got none; e.g. --out report.html"),
         (["sweep", "--out", "x.pdf"],
-         "--out must name a file that ends in .html or .md, got x.pdf; e.g. --out report.html"),
+         "--out must name a file that ends in .html, .md or .tex, got x.pdf; e.g. --out report.html"),
         (["sweep", "--out", "sweep/0.md"],
          "--out sweep/0.md would put its pictures into the run folder sweep/0; rename it"),
         (["sweep", "--out", "sweep/multirun.yaml/x.md"],

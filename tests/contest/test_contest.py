@@ -1,6 +1,7 @@
 """Whole contests: killed and gone on with, what is compared with what, and mistakes in one line."""
 
 import re
+import shutil
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -63,6 +64,12 @@ def test_the_page_tells_the_numbers_of_the_tables(whole: Path):
     assert re.search(rf"\| algorithm=fedprox \| +2 \| +{sum(end.iloc[-1] for end in ends) / 2:.4f} \|", page)
     assert "## algorithm=fedprox (A) against algorithm=fedavg (B)" in page
     assert "Holm-corrected over the 1 row(s)" in page
+    latex = (whole / "contest.tex").read_text()
+    titles = ["Best values", "Results", "Sensitivity", "Differences"]
+    assert [line[2:] for line in latex.splitlines() if line[2:] in titles] == titles
+    interval = re.search(r"\| algorithm=fedprox +\| +2 \| +(0\.\d+) \|", page)
+    assert interval
+    assert f"algorithm=fedprox & 2 & {interval[1]} & - " in latex
 
 
 @pytest.mark.parametrize("ready", ["search/*fedavg/all/1/*/metrics.csv", "search/*fedprox/all/2", "runs/*/*/state.pt"])
@@ -92,6 +99,45 @@ def test_a_file_gives_each_method_keys_of_its_own(tmp_path: Path, monkeypatch: p
     assert capsys.readouterr().out.endswith(said[said.index("# Contest") :]), "nothing is left to do"
     assert cli.main(["contest", "methods.yaml", *words, "rounds=2", "--out", "a"]) == 2
     assert complaint(capsys) == "fedexp: a holds another contest; give another --out"
+
+
+def test_more_seeds_are_added_to_the_same_trials(whole: Path, tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(whole, "contest")
+    trials = [path.stat().st_mtime_ns for path in sorted(Path("contest/search").rglob("metrics.csv"))]
+    first = tables(Path("contest"))["runs/algorithm=fedavg/seed=1/metrics.csv"]
+    more = ("--trials", "3", "--seeds", "3", "--out", "contest")
+    assert cli.main(["contest", *WORDS, *more]) == 0
+    said, page = capsys.readouterr().out, Path("contest/contest.md").read_text()
+    needed = "3 new seeds can show no difference, whatever comes out: the smallest p there is is 0.25, corrected for 1"
+    assert (
+        f"note  {needed} comparison(s). 6 are needed; the same command with --seeds 6 goes on and adds them.\n" in said
+    )
+    assert f"* {needed}" in page
+    assert "on seeds 1 to 3\n" in page
+    assert "* Seeds were added after the results of 2 had been seen." in page
+    assert re.search(r"\| algorithm=fedprox \| +3 \| +0\.\d+ \| +-?0\.\d+ to", page)
+    assert "3 pair(s): seed 1, seed 2, seed 3" in page
+    assert trials == [path.stat().st_mtime_ns for path in sorted(Path("contest/search").rglob("metrics.csv"))]
+    assert tables(Path("contest"))["runs/algorithm=fedavg/seed=1/metrics.csv"] == first
+    assert cli.main(["contest", *WORDS, *BUDGET]) == 2
+    assert complaint(capsys) == (
+        "fedexp: contest has 3 new seeds already, got --seeds 2; give --seeds 3 or more, or another --out"
+    )
+    assert cli.main(["contest", *WORDS, *more]) == 0
+    assert Path("contest/contest.md").read_text() == page
+
+
+def test_the_folder_of_a_contest_does_not_depend_on_the_number_of_seeds(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fedexp.contest.contest.run_contest", lambda *_: "")
+    for seeds in ("2", "4"):
+        assert cli.main(["contest", *WORDS, "--seeds", seeds]) == 0
+    (folder,) = (path.parent for path in Path("outputs/contest").glob("*/contest.yaml"))
+    plan = (folder / "contest.yaml").read_text()
+    assert "seeds: 4" in plan
+    assert "looked" not in plan, "nobody has seen a page"
+    assert capsys.readouterr().err == ""
 
 
 FEDAVG = "algorithm=fedavg,fedprox"

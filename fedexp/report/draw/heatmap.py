@@ -1,6 +1,6 @@
 """Heat maps: one colour, the stronger the greater the number, on any ground; grey where there is no number."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,5 +30,11 @@ def draw_numbers(
     axes: "Axes", values: np.ndarray, format_cell: Callable[[float], str], *, lower: float = 0.0, size: float = 8
 ) -> None:
     """Writes a text for each of the `values [rows, columns]` into its cell, so far below its middle."""
-    for (row, column), value in np.ndenumerate(values):
-        axes.text(column, row + lower, format_cell(value), ha="center", va="center", fontsize=size, in_layout=False)
+    draw_texts(axes, [[format_cell(value) for value in line] for line in values], lower=lower, size=size)
+
+
+def draw_texts(axes: "Axes", texts: Sequence[Sequence[str]], *, lower: float = 0.0, size: float = 8) -> None:
+    """Writes `texts [rows, columns]` into their cells, so far below their middles."""
+    for row, line in enumerate(texts):
+        for column, text in enumerate(line):
+            axes.text(column, row + lower, text, ha="center", va="center", fontsize=size, in_layout=False)

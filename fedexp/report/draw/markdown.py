@@ -1,5 +1,8 @@
 """A grid of texts as Markdown, as LaTeX (booktabs) and as plain text."""
 
+import csv
+import io
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +14,7 @@ _LATEX = str.maketrans(
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "[": "{[}", "]": "{]}"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "\n": " "}
 )
+_MINUS = re.compile(r"(?<![^\s(])-(?=[\d.])|(?<=\S )-(?= \S)")  # before a number, or between two words
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Grid:
 
     def latex(self) -> str:
         r"""A tabular; its rules need `\usepackage{booktabs}`."""
-        cells = self._cells(lambda text: text.translate(_LATEX), "\\textbf{{{}}}")
+        cells = self._cells(lambda text: _MINUS.sub("$-$", text.translate(_LATEX)), "\\textbf{{{}}}")
         head, *body = [" & ".join(row) for row in cells]
         columns = "l" * self.texts + "r" * (len(self.headings) - self.texts)
         lines = [
@@ -65,6 +69,12 @@ class Grid:
             "\\midrule",
         ]
         return "\n".join([*lines, *(f"{row} \\\\" for row in body), "\\bottomrule", "\\end{tabular}", ""])
+
+    def csv(self) -> str:
+        """The texts as CSV."""
+        stream = io.StringIO()
+        csv.writer(stream, lineterminator="\n").writerows([self.headings, *self.rows])
+        return stream.getvalue()
 
     def aligned_text(self) -> str:
         """Aligned columns for a terminal."""

@@ -9,13 +9,16 @@ from fedexp.files.atomic import write_atomically
 from fedexp.report.draw import style
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.draw.section import Section
-from fedexp.report.html.section import legend_key, section_html
+from fedexp.report.html.section import legend_key, section_html, with_code
 from fedexp.report.pages import sections
 from fedexp.report.read.methods import Method
-from fedexp.report.topics import grid, provenance, setup, tables
+from fedexp.report.topics import provenance, setup, tables
+from fedexp.report.topics.grid import notes
+from fedexp.report.topics.grid.panel import panels
 from fedexp.report.topics.setup import Fact
 from fedexp.report.topics.tables import Table, View
 
+_LONG, _LONG_CLASS = 48, ' class="long"'  # letters of a fact that has a row to itself
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -37,9 +40,11 @@ def write_grid(
 ) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
     runs = [run for method in methods for run in method.runs]
-    shown = sections.grid_sections(grid.panels(runs, by), by)
-    head = _head(f"{by[0]} by {by[1]}", grid.explain(runs))
-    introduction = _facts_html(setup.facts(methods)) + _caveats_html(caveats)
+    shown = sections.grid_sections(panels(runs, by), by)
+    head = _head(f"{by[0]} by {by[1]}", notes.explain(runs))
+    introduction = _facts_html(
+        [*notes.facts(runs, by), *setup.shared_facts(methods), *setup.command_facts(methods)]
+    ) + _caveats_html(caveats)
     write_atomically(page, _page_html(head, introduction, shown).encode())
     return [table for section in shown for table in section.tables]
 
@@ -78,13 +83,20 @@ def _summary_html(facts: Sequence[Fact], outcome: str) -> str:
 
 
 def _facts_html(facts: Sequence[Fact]) -> str:
-    entries = "".join(f"<div><dt>{escape(term)}</dt><dd>{escape(text)}</dd></div>" for term, text in facts)
-    return f'<dl class="facts">{entries}</dl>'
+    entries = (
+        f"<div{_LONG_CLASS if len(text) > _LONG else ''}><dt>{escape(term)}</dt><dd>{_fact_html(term, text)}</dd></div>"
+        for term, text in facts
+    )
+    return f'<dl class="facts">{"".join(entries)}</dl>'
+
+
+def _fact_html(term: str, text: str) -> str:
+    return f"<code>{escape(text)}</code>" if term == setup.COMMAND else escape(text)
 
 
 def _caveats_html(caveats: Sequence[str]) -> str:
-    notes = "".join(f"<li>{escape(note.replace('`', ''))}</li>" for note in caveats)
-    return f'<details class="doubts" open><summary>Note</summary><ul>{notes}</ul></details>' if notes else ""
+    lines = "".join(f"<li>{with_code(note)}</li>" for note in caveats)
+    return f'<details class="doubts" open><summary>Note</summary><ul>{lines}</ul></details>' if lines else ""
 
 
 def _chooser(methods: Sequence[Method]) -> str:

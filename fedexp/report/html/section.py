@@ -1,5 +1,6 @@
 """A section of a report as HTML: drawings beside each other, or under tabs; legends and tables."""
 
+import re
 from collections.abc import Sequence
 from html import escape
 from itertools import groupby
@@ -15,11 +16,16 @@ _WIDE = 6  # inches, from which on a drawing has a row of its own
 
 def section_html(section: Section) -> str:
     """The section with its heading."""
-    note = f'<p class="note">{escape(section.note)}</p>' if section.note else ""
+    note = f'<p class="note">{with_code(section.note)}</p>' if section.note else ""
     panes = [(tab, list(pictures)) for tab, pictures in groupby(section.pictures, lambda picture: picture.tab)]
     drawn = _tabs(panes) if len(panes) > 1 else "".join(_figure_row(pictures) for _, pictures in panes)
     tables = "".join(_heading(section, caption) + table(grid, caption) for caption, grid in section.tables)
     return f'<section id="{section.name}"><h2>{escape(section.title)}</h2>{note}{drawn}{tables}</section>\n'
+
+
+def with_code(text: str) -> str:
+    """A text of a page; what stands in backticks is code."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
 def legend_key(method: Method) -> str:
@@ -53,7 +59,7 @@ def _figure(picture: Picture) -> str:
     wide = ' class="wide"' if picture.figure.get_figwidth() > _WIDE else ""
     named = picture.legend and 1 < len(picture.methods) <= style.CROWD
     legend = f'<div class="legend">{"".join(map(legend_key, picture.methods))}</div>' if named else ""
-    caption = f"<figcaption>{escape(picture.caption)}</figcaption>" if picture.caption else ""
+    caption = f"<figcaption>{with_code(picture.caption)}</figcaption>" if picture.caption else ""
     return f'<figure{wide}><div class="canvas">{svg(picture)}</div>{legend}{caption}{_numbers(picture)}</figure>\n'
 
 

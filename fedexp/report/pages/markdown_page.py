@@ -10,7 +10,10 @@ from fedexp.report.draw.markdown import Grid, escape_markdown
 from fedexp.report.draw.section import Picture, Section
 from fedexp.report.pages import sections
 from fedexp.report.read.methods import Method
-from fedexp.report.topics import grid, provenance, setup, tables
+from fedexp.report.topics import provenance, setup, tables
+from fedexp.report.topics.grid import notes
+from fedexp.report.topics.grid.panel import panels
+from fedexp.report.topics.setup import Fact
 from fedexp.report.topics.tables import Table, View
 
 _PICTURES = ("png", "pdf", "svg")
@@ -22,7 +25,7 @@ def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: V
     result_tables = tables.make_tables(methods, view)
     csv = {table.name: table.frame().to_csv(index=False) for table in result_tables}
     outcome = escape_markdown(setup.outcome(result_tables[0]))
-    lead = f"# Report\n\n{provenance.count_text(methods)}\n\n{_facts_list(methods)}\n{outcome}\n"
+    lead = f"# Report\n\n{provenance.count_text(methods)}\n\n{_facts_list(setup.facts(methods))}\n{outcome}\n"
     compose(page, lead, caveats, sections.method_sections(methods, result_tables), csv)
     return result_tables
 
@@ -33,14 +36,19 @@ def write_grid(
 ) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
     runs = [run for method in methods for run in method.runs]
-    shown = sections.grid_sections(grid.panels(runs, by), by)
-    lead = f"# {by[0]} by {by[1]}\n\n{grid.explain(runs)}\n\n{_facts_list(methods)}\n"
-    compose(page, lead, caveats, shown, {})
+    shown_panels = panels(runs, by)
+    shown = sections.grid_sections(shown_panels, by)
+    facts = [*notes.facts(runs, by), *setup.shared_facts(methods), *setup.command_facts(methods)]
+    lead = f"# {by[0]} by {by[1]}\n\n{notes.explain(runs)}\n\n{_facts_list(facts)}\n"
+    csv = {
+        section.name: panel.frame(by).to_csv(index=False) for section, panel in zip(shown, shown_panels, strict=True)
+    }
+    compose(page, lead, caveats, shown, csv)
     return [table for section in shown for table in section.tables]
 
 
-def _facts_list(methods: Sequence[Method]) -> str:
-    return "".join(f"* {term}: {escape_markdown(text)}\n" for term, text in setup.facts(methods))
+def _facts_list(facts: Sequence[Fact]) -> str:
+    return "".join(f"* {term}: {escape_markdown(text)}\n" for term, text in facts)
 
 
 def compose(page: Path, lead: str, caveats: Sequence[str], shown: Sequence[Section], csv: Mapping[str, str]) -> None:
@@ -53,8 +61,9 @@ def compose(page: Path, lead: str, caveats: Sequence[str], shown: Sequence[Secti
         texts += [_figure(picture, folder.name) for picture in section.pictures]
         texts += [_table(caption, grid.markdown(), section.title) for caption, grid in section.tables]
         if section.as_files:
+            covered = _file_names(section)[1:] if section.name in csv else []  # its file has the numbers of all
             texts += [
-                _write_table_files(folder, name, grid, csv.get(name))
+                _write_table_files(folder, name, grid, csv.get(name, grid.csv() if name not in covered else None))
                 for name, (_, grid) in zip(_file_names(section), section.tables, strict=True)
             ]
         content.append("\n".join(text for text in texts if text))

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from fedexp.maths.metric_names import metric_text
+from fedexp.report.draw.markdown import Grid
 from fedexp.report.draw.section import Section
 from fedexp.report.read.methods import Method
 from fedexp.report.topics import (
@@ -15,7 +17,8 @@ from fedexp.report.topics import (
     selections,
 )
 from fedexp.report.topics.clock import presence, simulated, staleness
-from fedexp.report.topics.grid import Panel, panel_picture
+from fedexp.report.topics.grid.panel import Panel
+from fedexp.report.topics.grid.picture import panel_picture
 from fedexp.report.topics.tables import Table
 
 _READING = {
@@ -37,9 +40,16 @@ _READING = {
         "After the last round, on what each site held out or its own test examples, of the model that the site uses: "
         "its own if it has one, else the global one. Mean ± sample standard deviation over the seeds; bold: the best "
         "mean of a site among methods that have a score in all seeds. (k/n): only in k of n runs the site has a "
-        "score, which it has not where the metric is undefined, such as an AUROC of one class."
+        "score, which it has not where the metric is undefined, such as an AUROC of one class. Scored on and trained "
+        "on: examples; of two classes, of them: those that it trains on of the second one."
     ),
     "simulated": "Seconds of the simulated clock from the first round on; otherwise as above.",
+}
+_CLOSING = {
+    "differences": (
+        "Every part and key in which the methods differ; -: the method has no such key; (idle): the key does nothing "
+        "in it. Keys that are idle in all are left out."
+    )
 }
 _PANELS = (
     *(learning, confusion_matrix, simulated, staleness, presence, privacy, rounds, selections, federation),
@@ -64,7 +74,9 @@ def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -
     differing = provenance.differences_table(methods)
     last = [("differences", "Differences", differing), ("runs", "Runs", provenance.runs_table(methods))]
     closing_sections = [
-        Section(name=name, title=title, tables=[(title, grid)]) for name, title, grid in last if grid is not None
+        Section(name=name, title=title, note=_CLOSING.get(name, ""), tables=[(title, grid)], as_files=True)
+        for name, title, grid in last
+        if grid is not None
     ]
     return [*first, *(part for part in drawn if part is not None), *closing_sections]
 
@@ -72,9 +84,13 @@ def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -
 def grid_sections(panels: Sequence[Panel], by: tuple[str, str]) -> list[Section]:
     """A heat map and a table for each panel of two settings."""
     sections = []
-    for number, panel in enumerate(panels, start=1):
-        name, title = f"grid_{number}", panel.title or f"Final test {panel.metric}"
-        tables = [(title, panel.grid(" / ".join(by)))]
+    for number, (panel, table) in enumerate(zip(panels, titled_tables(panels, by), strict=True), start=1):
+        name = f"grid_{number}"
         pictures = [panel_picture(name, panel, by)]
-        sections.append(Section(name=name, title=title, pictures=pictures, tables=tables, as_files=True))
+        sections.append(Section(name=name, title=table[0], pictures=pictures, tables=[table], as_files=True))
     return sections
+
+
+def titled_tables(panels: Sequence[Panel], by: tuple[str, str]) -> list[tuple[str, Grid]]:
+    """The table of each panel of two settings, with its title."""
+    return [(panel.title or f"Final test {metric_text(panel.metric)}", panel.grid(" / ".join(by))) for panel in panels]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedexp.maths.curve_metrics import is_metric_name
+from fedexp.maths.metric_names import metric_text, metric_title
 from fedexp.report.draw import style
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.draw.picture_data import PictureData, of_table
@@ -35,7 +36,7 @@ def figure(table: "pd.DataFrame") -> "Figure":
     table = table.sort_values(order, kind="stable")
     few = len(table) <= _MAX_CLIENTS
     size = (max(6.5, 2.2 + 0.62 * len(table)) if few else 6.5, 4.2)
-    drawn, axes = style.canvas(TITLE, "", f"{metric(table)} on what the client held out", size)
+    drawn, axes = style.canvas(TITLE, "", f"{metric_title(metric(table))} on what the client held out", size)
     axes.grid(visible=False, axis="x")
     if few:
         _draw_clients(axes, table)
@@ -60,7 +61,7 @@ def data(table: "pd.DataFrame") -> PictureData:
         [client, *(_share_text(values[row]) for values in cells.values())] for row, client in enumerate(_names(table))
     ]
     means = [f"{series[column]} {_share_text(_mean(values))}{_part_text(values)}" for column, values in cells.items()]
-    text = f"Mean {metric(table)} over {len(table):,} clients: {', '.join(means)}."
+    text = f"Mean {metric_text(metric(table))} over {len(table):,} clients: {', '.join(means)}."
     return of_table(Grid(("client", *series.values()), rows), "clients", text)
 
 

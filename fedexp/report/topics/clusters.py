@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedexp.files import run_tables
+from fedexp.maths.metric_names import metric_text
 from fedexp.report.draw import style
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.draw.picture_data import PictureData, of_table
@@ -160,7 +161,10 @@ def _means(methods: Sequence[Method]) -> list[tuple[str, Grid]]:
             row = [method.label, *("-" if mean is None else f"{mean:.4f}" for mean in means)]
             rows.setdefault(client_scores.metric(tables[0]), []).append(row)
     return [
-        (f"Mean {metric} on what the clients held out, over clients that have one", _without_empty_columns(lines))
+        (
+            f"Mean {metric_text(metric)} on what the clients held out, over clients that have one",
+            _without_empty_columns(lines),
+        )
         for metric, lines in rows.items()
     ]
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedexp.maths.curve_metrics import main_metric
+from fedexp.maths.metric_names import metric_title
 from fedexp.report.draw import style
 from fedexp.report.read import epsilon
 
@@ -22,8 +23,8 @@ def draw(path: Path, table: "pd.DataFrame") -> None:
     metric = main_metric(table)
     figure = Figure(figsize=(14, 4), layout="constrained")
     metric_axes, traffic_axes, loss_axes = figure.subplots(1, 3)
-    metric_axes.set(title=f"{metric.capitalize()} on the test data", xlabel="Round", ylabel=metric.capitalize())
-    traffic_axes.set(title=f"{metric.capitalize()} by traffic", xlabel="Megabytes sent", ylabel=metric.capitalize())
+    metric_axes.set(title=f"{metric_title(metric)} on the test data", xlabel="Round", ylabel=metric_title(metric))
+    traffic_axes.set(title=f"{metric_title(metric)} by traffic", xlabel="Megabytes sent", ylabel=metric_title(metric))
     loss_axes.set(title="Loss", xlabel="Round", ylabel="Mean loss of an example")
     _draw_line(metric_axes, table, f"test_{metric}", "Test", style.COLORS[0])
     if "mb_up" in table and "mb_down" in table:

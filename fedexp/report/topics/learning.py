@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from fedexp.maths.metric_names import metric_text, metric_title
 from fedexp.report.draw import band, bands
 from fedexp.report.draw.band import Curve, finite_points
 from fedexp.report.draw.bands import PlotSpec
@@ -28,7 +29,9 @@ def build_section(methods: Sequence[Method]) -> Section | None:
     """Accuracies and losses under tabs, and further columns of metrics.csv."""
     metric = shared_metric([run for method in methods for run in method.runs])
     main = {
-        f"{kind}_{metric}": PlotSpec(name=name, title=f"{tab} {metric}", vertical=metric.capitalize(), tab=tab)
+        f"{kind}_{metric}": PlotSpec(
+            name=name, title=f"{tab} {metric_text(metric)}", vertical=metric_title(metric), tab=tab
+        )
         for kind, name, tab in (("test", "learning", "Test"), ("validation", "validation", "Validation"))
     }
     further_specs = {
@@ -41,8 +44,8 @@ def build_section(methods: Sequence[Method]) -> Section | None:
     drawn = [bands.picture(spec, methods, band.by_round(column)) for column, spec in (order | further_specs).items()]
     traffic = PlotSpec(
         name="learning_traffic",
-        title=f"Test {metric} by megabytes sent",
-        vertical=metric.capitalize(),
+        title=f"Test {metric_text(metric)} by megabytes sent",
+        vertical=metric_title(metric),
         horizontal="Megabytes sent, down and up",
         tab="Traffic",
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from fedexp.files import run_tables
 from fedexp.maths.curve_metrics import final
+from fedexp.maths.metric_names import metric_text, metric_title
 from fedexp.report.draw import band, bands, curve_data, end_labels, style
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.draw.picture_data import PictureData
@@ -87,18 +88,18 @@ def accuracy_figure(methods: Sequence[Method]) -> "tuple[Figure, PictureData] | 
     drawn = Figure(figsize=(6.2 if course else 9.6, 3.8), layout="constrained")
     round_axes, *epsilon_axes = drawn.subplots(1, 1 if course else 2, sharey=True, squeeze=False)[0]
     metric = shared_metric([run for method in methods for run in method.runs])
-    title = f"Test {metric} by round"
+    title = f"Test {metric_text(metric)} by round"
     drawn_bands = bands.draw(round_axes, methods, band.by_round(f"test_{metric}"))
     if not drawn_bands:
         return None
     end_labels.draw(round_axes, drawn_bands)
-    round_axes.set(title=title, xlabel="Round", ylabel=metric.capitalize())
+    round_axes.set(title=title, xlabel="Round", ylabel=metric_title(metric))
     style.integer_ticks(round_axes.xaxis)
     if course:
         epsilon.add_top_axis(round_axes, *course, epsilon.axis_label(runs))
     for axes in epsilon_axes:
         _draw_over_epsilon(axes, methods, f"test_{metric}")
-        axes.set(title=f"Test {metric} by epsilon spent", xlabel=epsilon.axis_label(runs))
+        axes.set(title=f"Test {metric_text(metric)} by epsilon spent", xlabel=epsilon.axis_label(runs))
     return drawn, curve_data.describe(drawn_bands, "Round", title)
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 from fedexp.config.override_text import short_text
 from fedexp.files.atomic import display_path
 from fedexp.maths.curve_metrics import final
+from fedexp.maths.metric_names import metric_text
 from fedexp.report.draw.markdown import Grid
+from fedexp.report.read.idle import MARK, is_idle
 from fedexp.report.read.methods import Method, differing_keys, differing_options, options, settings
 from fedexp.report.read.runs import Run
 
@@ -41,7 +43,8 @@ def _repeat_notes(method: Method) -> Iterator[str]:
         if not repeats:
             continue
         ends = {final(same_seed.column(f"test_{run.metric}")) for same_seed in (run, *repeats)}
-        outcome = f"all end with the same {run.metric}" if len(ends) == 1 else f"they end with different {run.metric}"
+        agreement = "all end with the same" if len(ends) == 1 else "they end with different"
+        outcome = f"{agreement} {metric_text(run.metric)}"
         names = ", ".join(f"`{display_path(repeat.folder)}`" for repeat in repeats)
         yield (
             f"{method.label}: seed {run.seed} was run {len(repeats) + 1} times; `{display_path(run.folder)}` counts, "
@@ -60,10 +63,17 @@ def _pooled_statistics_note(method: Method) -> Iterator[str]:
 
 
 def differences_table(methods: Sequence[Method]) -> Grid | None:
-    """Every group and key in which the methods differ; with more of them than methods, a row a setting."""
+    """Every group and key in which the methods differ; with more of them than methods, a row a setting.
+
+    A key that does nothing in any of them is left out; where it does nothing, it says so.
+    """
     first = [method.runs[0] for method in methods]
     groups = differing_options([options(run) for run in first])
-    keys = [key for key in differing_keys(first) if not key.endswith("_target_")]
+    keys = [
+        key
+        for key in differing_keys(first)
+        if not key.endswith("_target_") and not all(is_idle(run, key) for run in first if key in settings(run))
+    ]
     if not groups and not keys:
         return None
     names = ("method", *groups, *keys)
@@ -78,7 +88,9 @@ def differences_table(methods: Sequence[Method]) -> Grid | None:
 
 
 def _setting(run: Run, key: str) -> str:
-    return short_text(settings(run)[key]) if key in settings(run) else "-"
+    if key not in settings(run):
+        return "-"
+    return f"{short_text(settings(run)[key])}{f' ({MARK})' if is_idle(run, key) else ''}"
 
 
 def runs_table(methods: Sequence[Method]) -> Grid:

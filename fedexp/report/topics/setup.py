@@ -8,7 +8,9 @@ from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
 from fedexp.config.override_text import short_text
 from fedexp.maths.curve_metrics import higher_is_better
+from fedexp.maths.metric_names import metric_text
 from fedexp.report.draw.picture_data import number_text
+from fedexp.report.read import sweeps
 from fedexp.report.read.methods import Method, options
 from fedexp.report.read.runs import Run
 from fedexp.report.topics.tables import Table
@@ -22,21 +24,32 @@ _NAMED = {  # groups that every report names
     "aggregator": "Aggregation",
 }
 _LISTED = 6  # methods by name
+COMMAND = "Command"
 Fact = tuple[str, str]
 
 
 def facts(methods: Sequence[Method]) -> list[Fact]:
     """What all methods have in common as (term, description); first what is compared, where there are several."""
-    described = [_describe(method.runs[0]) for method in methods]
-    shared = {
-        term: text for term, text in described[0].items() if all(run_terms.get(term) == text for run_terms in described)
-    }
+    shared, command = shared_facts(methods), command_facts(methods)
     if len(methods) == 1:
-        return list(shared.items())
-    suffix = f" and {len(methods) - _LISTED} more" if len(methods) > _LISTED else ""
-    compared = ("Compared", ", ".join(method.label for method in methods[:_LISTED]) + suffix)
-    differing = ", ".join(dict.fromkeys(term for run_terms in described for term in run_terms if term not in shared))
-    return [compared, *shared.items(), *([("Not the same for all", differing)] if differing else [])]
+        return [*shared, *command]
+    suffix = f"; and {len(methods) - _LISTED} more" if len(methods) > _LISTED else ""
+    compared = ("Compared", "; ".join(method.label for method in methods[:_LISTED]) + suffix)
+    terms = dict.fromkeys(term for method in methods for term in _describe(method.runs[0]))
+    differing = ", ".join(term for term in terms if term not in dict(shared))
+    return [compared, *shared, *([("Not the same for all", differing)] if differing else []), *command]
+
+
+def shared_facts(methods: Sequence[Method]) -> list[Fact]:
+    """What all methods have in common, as (term, description)."""
+    described = [_describe(method.runs[0]) for method in methods]
+    return [(term, text) for term, text in described[0].items() if all(terms.get(term) == text for terms in described)]
+
+
+def command_facts(methods: Sequence[Method]) -> list[Fact]:
+    """The command that ran them, if a folder tells it."""
+    command = sweeps.commands([run.folder for method in methods for run in method.runs])
+    return [(COMMAND, command)] if command else []
 
 
 def outcome(table: Table) -> str:
@@ -48,20 +61,20 @@ def outcome(table: Table) -> str:
         if name in row and row[name].mean is not None
     ]
     if not ranked:
-        return f"No run measured its {table.metric} on test data."
+        return f"No run measured its {metric_text(table.metric)} on test data."
     higher = higher_is_better(table.metric)
     ranked.sort(key=lambda pair: -(pair[1].mean or 0.0) if higher else (pair[1].mean or 0.0))
     texts = [f"{method.label} {table.cell(name, value)}" for method, value in ranked]
     seeds = sorted({value.count for _, value in ranked})
     seed_text = f"{seeds[0]} seed{'s' * (seeds[0] > 1)}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     if len(ranked) == 1:
-        return f"Final test {table.metric} of {texts[0]}, {seed_text}."
+        return f"Final test {metric_text(table.metric)} of {texts[0]}, {seed_text}."
     order = "highest" if higher else "lowest"
-    listed = ", ".join(texts[:_LISTED]) + (", ..." if len(texts) > _LISTED else "")
+    listed = "; ".join(texts[:_LISTED]) + ("; ..." if len(texts) > _LISTED else "")
     chance = (
-        "fedexp compare tells which differences are more than chance" if seeds[0] > 1 else "one seed tells no chance"
+        "Which differences are more than chance, fedexp compare tells." if seeds[0] > 1 else "One seed tells no chance."
     )
-    return f"Final test {table.metric}, {order} mean first ({seed_text}): {listed}; {chance}."
+    return f"Final test {metric_text(table.metric)}, {order} mean first ({seed_text}): {listed}. {chance}"
 
 
 def _describe(run: Run) -> dict[str, str]:
@@ -79,6 +92,7 @@ def _describe(run: Run) -> dict[str, str]:
     described["Local work"] = _local_work(run)
     planned = run.config.get("rounds")
     described["Rounds"] = f"{run.rounds[-1] if planned is None else planned}"
+    described["Held out"] = _held_out(run)
     if scenario := catalog.changed_scenario(conf_dir(), lambda key: run.config.get(f"scenario.{key}")):
         described["Scenario"] = ", ".join(scenario)
     return {term: text for term, text in described.items() if text}
@@ -102,6 +116,20 @@ def _local_work(run: Run) -> str:
         f"rate {short_text(rate)}" if rate else "",
     ]
     return ", ".join(part for part in parts if part)
+
+
+def _held_out(run: Run) -> str:
+    """What of the training data no client trains on, and which clients never train."""
+    config, count = run.config, (run.summary or {}).get("validation_examples")
+    fraction = config.get("evaluation.validation_fraction")
+    validated = bool(count) or bool(config.get("evaluation.validation"))
+    parts = {
+        "of the training examples for validation": fraction if validated else None,
+        "of them as public data": config.get("scenario.public_fraction"),
+        "of each client's examples to measure its model on": config.get("evaluation.personal_fraction"),
+        "of the clients never train": config.get("evaluation.unseen_fraction"),
+    }
+    return ", ".join(f"{100 * share:g} % {text}" for text, share in parts.items() if isinstance(share, float) and share)
 
 
 def _participants(run: Run) -> str:

@@ -30,6 +30,7 @@ from fedexp.report.read.runs import natural_order
 
 NAME = "sweep.csv"
 RankOn = Literal["validation", "test"]
+_GREY = "#b4bcc4"
 SHOWN = 40  # rows on the terminal and bars in the picture
 _UNRANKED = {
     "validation": "not ranked: no finished run has a validation_{by}; set evaluation.validation=true "
@@ -148,7 +149,10 @@ def best_bars(table: pd.DataFrame, area: str) -> list[SweepBar]:
 
 @style.style()
 def draw_bars(path: Path, bars: Sequence[SweepBar], title: str, *, higher_is_better: bool = False) -> None:
-    """Bars from 0, standard deviations as lines where there are some; the first is the best, in another colour."""
+    """Bars from 0, standard deviations as lines where there are some; the first is the best, and darker.
+
+    Colours are those of methods in other pictures, so bars are grey.
+    """
     positions, means = np.arange(len(bars)), np.array([bar.mean for bar in bars])
     stds = np.array([bar.std for bar in bars], dtype=np.float64)  # NaN where there is none
     several = np.isfinite(stds) & np.isfinite(means)
@@ -156,7 +160,7 @@ def draw_bars(path: Path, bars: Sequence[SweepBar], title: str, *, higher_is_bet
     better = "higher" if higher_is_better else "lower"
     size = (8, 1.3 + 0.26 * len(bars))
     figure, axes = style.canvas(f"{title}{over}", f"Area over rounds, {better} is better", size=size)
-    colors = [style.COLORS[0] if mean == means[0] else style.COLORS[5] for mean in means]
+    colors = [style.QUIET if mean == means[0] else _GREY for mean in means]
     axes.barh(positions, np.where(np.isfinite(means), means, 0), height=0.75, color=colors)
     axes.errorbar(means[several], positions[several], xerr=stds[several], fmt="none", ecolor=style.INK, capsize=2)
     axes.set_yticks(positions, labels=[bar.label for bar in bars], fontsize=8)

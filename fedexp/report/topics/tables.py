@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from fedexp.core.errors import ConfigError, did_you_mean
-from fedexp.maths.curve_metrics import SHARES, higher_is_better
+from fedexp.maths.curve_metrics import higher_is_better
+from fedexp.maths.metric_names import metric_title
 from fedexp.report.draw.markdown import Grid
-from fedexp.report.draw.statistic_text import WHOLE, cell_text
+from fedexp.report.draw.quantity_names import COUNTS, decimals, heading, is_share, more_is_better
+from fedexp.report.draw.statistic_text import cell_text
 from fedexp.report.read.at_clients import site_scores
 from fedexp.report.read.measures import (
     Numbers,
@@ -28,13 +30,11 @@ from fedexp.report.read.measures import (
 )
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run, shared_metric
+from fedexp.report.read.site_counts import site_counts
 
-_ACCURACY, _PERCENT = 4, 2  # decimals
+_PERCENT = 2  # decimals
 _MOST_SITES = 100
-_COUNTS = ("selections", "rounds", "participants/round")
 ROUNDING = 1e-9  # sums of equal numbers differ by so much, relative to them
-_METRIC = ("final ", "best ", "personal ", "site ")  # what a quantity of the main metric begins with
-_LESS_IS_BETTER = ("loss AUC", "RoA@")
 _TARGETS = {"RoA@": "Rounds to a target", "ToA@": "Seconds to a target"}
 
 
@@ -94,7 +94,7 @@ class Table:
     def _is_constant(self, name: str) -> bool:
         """Whether it is a count that is the same in all runs of several methods, which the page's head tells."""
         return (
-            name in _COUNTS and len(self.rows) > 1 and len({(row[name].mean, row[name].std) for row in self.rows}) == 1
+            name in COUNTS and len(self.rows) > 1 and len({(row[name].mean, row[name].std) for row in self.rows}) == 1
         )
 
     def _grid(self, quantities: Sequence[str]) -> Grid:
@@ -106,11 +106,11 @@ class Table:
         return Grid(("method", "seeds", *map(self._heading, quantities)), lines, bold=frozenset(bold))
 
     def _heading(self, name: str) -> str:
-        return f"{name} %" if self.view.percent and _is_share(name) else name
+        return f"{heading(name)} %" if self.view.percent and is_share(name) else heading(name)
 
     def cell(self, name: str, value: Statistic) -> str:
         """A number as the page writes it; with `percent` chosen a share says its unit in the heading alone."""
-        if not (self.view.percent and _is_share(name)):
+        if not (self.view.percent and is_share(name)):
             return cell_text(value, decimals(name))
         parts = (None if part is None else 100 * part for part in (value.mean, value.std))
         mean, std = parts
@@ -133,7 +133,7 @@ class Table:
         return [row for row, mean in means.items() if math.isclose(mean, best, rel_tol=ROUNDING)]
 
     def _higher_is_better(self, name: str) -> bool | None:
-        return _higher_is_better(name, self.metric)
+        return more_is_better(name, self.metric)
 
 
 class SiteTable(Table):
@@ -146,11 +146,17 @@ class SiteTable(Table):
     def grids(self) -> list[tuple[str, Grid]]:
         if self.view.columns is not None:
             return []
-        quantity = f"final {self.metric}"
-        lines = [[site, *(self.cell(quantity, row[site]) for row in self.rows)] for site in self.quantities]
-        bold = {(line, row + 1) for line, site in enumerate(self.quantities) for row in self._best_rows(site)}
-        heading = "site, in %" if self.view.percent and _is_share(quantity) else "site"
-        return [(self.title, Grid((heading, *(method.label for method in self.methods)), lines, bold=frozenset(bold)))]
+        quantity, counts = f"final {self.metric}", site_counts([run for method in self.methods for run in method.runs])
+        lines = [
+            [site, *(by_site.get(site, "-") for by_site in counts.values())]
+            + [self.cell(quantity, row[site]) for row in self.rows]
+            for site in self.quantities
+        ]
+        first = 1 + len(counts)
+        bold = {(line, row + first) for line, site in enumerate(self.quantities) for row in self._best_rows(site)}
+        corner = "site, in %" if self.view.percent and is_share(quantity) else "site"
+        headings = (corner, *counts, *(method.label for method in self.methods))
+        return [(self.title, Grid(headings, lines, bold=frozenset(bold)))]
 
     def _higher_is_better(self, name: str) -> bool | None:
         return higher_is_better(self.metric)
@@ -177,35 +183,26 @@ def make_tables(methods: Sequence[Method], view: View = ALL) -> list[Table]:
     tables += _site_tables(methods, metric)
     if timed:
         tables.append(_table("simulated", "Simulated time", timed, lambda run: simulated_numbers(run, metric, toa)))
-    _check_columns(view, tables)
-    return [replace(table, metric=metric, view=view) for table in tables]
+    known_view = _known_columns(view, tables)
+    return [replace(table, metric=metric, view=known_view) for table in tables]
 
 
-def decimals(quantity: str) -> int | None:
-    """The decimals that a quantity is shown with; None where they depend on its size."""
-    if _is_share(quantity):
-        return _ACCURACY
-    return WHOLE if quantity in _COUNTS or quantity.startswith("RoA@") else None
+def _known_columns(view: View, tables: Sequence[Table]) -> View:
+    """The view with its columns by their names in the tables; headings and capitals are understood, too.
 
-
-def _is_share(quantity: str) -> bool:
-    metric = quantity.partition(" ")[2]
-    return quantity.startswith(_METRIC) and (metric in SHARES or quantity.endswith(SHARES))
-
-
-def _higher_is_better(quantity: str, metric: str) -> bool | None:
-    """None for what is neither good nor bad, and for seconds of the host, which depend on what else it did."""
-    if quantity.startswith(_METRIC):
-        return higher_is_better(quantity.partition(" ")[2] if quantity.startswith("final ") else metric)
-    simulated = quantity.startswith("ToA@") and quantity.endswith(" sim s")
-    return False if simulated or quantity.startswith(_LESS_IS_BETTER) else None
-
-
-def _check_columns(view: View, tables: Sequence[Table]) -> None:
+    Raises:
+        ConfigError: names all columns that no table has.
+    """
+    if view.columns is None:
+        return view
     names = list(dict.fromkeys(name for table in tables for name in table.columns))
-    for name in view.columns or ():
-        if name not in names:
-            raise ConfigError(f"--columns: these runs have no column {name}; {did_you_mean(name, names)}")
+    by_text = {heading(name).casefold(): name for name in names} | {name.casefold(): name for name in names}
+    missing = [name for name in dict.fromkeys(view.columns) if name.casefold() not in by_text]
+    if len(missing) > 1:
+        raise ConfigError(f"--columns: these runs have no columns {', '.join(missing)}; they have {', '.join(names)}")
+    if missing:
+        raise ConfigError(f"--columns: these runs have no column {missing[0]}; {did_you_mean(missing[0], names)}")
+    return replace(view, columns=tuple(by_text[name.casefold()] for name in view.columns))
 
 
 def _seeds_text(method: Method) -> str:
@@ -226,7 +223,7 @@ def _site_tables(methods: Sequence[Method], metric: str) -> list[Table]:
     sites = list(scores[0][0])
     if not 0 < len(sites) <= _MOST_SITES or any(list(run) != sites for runs in scores for run in runs):
         return []
-    title = f"{metric.capitalize()} at each site"
+    title = f"{metric_title(metric)} at each site"
     return [SiteTable("sites", title, methods, [_statistics(runs) for runs in scores])]
 
 

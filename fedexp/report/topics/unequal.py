@@ -10,6 +10,7 @@ from fedexp.files import run_tables
 from fedexp.files.atomic import display_path
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
+from fedexp.report.read.skipped import of_run, reason_text
 
 _LISTED = 4  # methods by name
 
@@ -17,6 +18,7 @@ _LISTED = 4  # methods by name
 def unequal_conditions(methods: Sequence[Method]) -> Iterator[str]:
     """A sentence for each condition that is not the same for all methods."""
     yield from _failed_runs(methods)
+    yield from _skipped_rounds(methods)
     yield from _lowered_bounds(methods)
     runs = _runs_of_one_seed(methods)
     if values := _differing(methods, runs, _training_examples):
@@ -45,6 +47,21 @@ def _failed_runs(methods: Sequence[Method]) -> Iterator[str]:
             yield (
                 f"{method.label} failed in {len(failed)} of {len(method.runs)} run(s): no update of any round was "
                 f"finite, so the numbers of {', '.join(failed[:_LISTED])} are those of the first model."
+            )
+
+
+def _skipped_rounds(methods: Sequence[Method]) -> Iterator[str]:
+    """In how many rounds the model of a method stayed as it was."""
+    for method in methods:
+        skipped = [(run, rounds) for run in method.runs if (rounds := of_run(run))]
+        if skipped:
+            total = sum(len(run.rounds) for run in method.runs)
+            run, rounds = skipped[0]
+            reason = reason_text(run, rounds)
+            yield (
+                f"{method.label}: in {sum(len(rounds) for _, rounds in skipped)} of {total} rounds of "
+                f"{len(method.runs)} run(s) the model stayed as it was"
+                f"{f' ({display_path(run.folder)}: {reason})' if reason else ''}."
             )
 
 

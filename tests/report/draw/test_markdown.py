@@ -26,6 +26,17 @@ def test_latex():
     )
 
 
+def test_csv():
+    assert Grid(("method", "a,b"), [('say "x"', "1 ± 2")]).csv() == 'method,"a,b"\n"say ""x""",1 ± 2\n'
+
+
+def test_latex_writes_a_minus_before_a_number_and_between_words():
+    grid = Grid(("method", "A - B"), [("seed=-1, 2026-01", "-0.1 to -.5"), ("a-b", "(-3)"), ("-", "- (0/2)")])
+    body = grid.latex().splitlines()
+    assert body[3] == "method & A $-$ B \\\\"
+    assert body[5:8] == ["seed=-1, 2026-01 & $-$0.1 to $-$.5 \\\\", "a-b & ($-$3) \\\\", "- & - (0/2) \\\\"]
+
+
 def test_plain():
     assert GRID.aligned_text() == "method       a_b\nx|y, n=5%  1 ± 2\n[z]            -\n"
 

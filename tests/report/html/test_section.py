@@ -54,3 +54,8 @@ def test_the_caption_of_a_table_is_read_unless_the_heading_says_it():
     )
     assert re.findall("<h3>(.*?)</h3>", shown) == ["&lt;Q&gt;"]
     assert "&lt;n&gt;" in shown
+
+
+def test_what_stands_in_backticks_is_code():
+    section = Section(name="a", title="A", note="of `evaluation.metrics` & <b>")
+    assert '<p class="note">of <code>evaluation.metrics</code> &amp; &lt;b&gt;</p>' in section_html(section)

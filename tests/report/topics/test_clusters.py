@@ -180,7 +180,7 @@ def test_accuracies_without_clusters_are_drawn_and_stand_in_a_report(clients: in
         table[name] = [kinds[client % 2] for client in range(clients)]
     (axes,) = client_scores.figure(table).axes
     assert len(axes.lines) > 0
-    assert axes.get_ylabel() == "auroc on what the client held out"
+    assert axes.get_ylabel() == "AUROC on what the client held out"
     if clients == 3 and more:
         assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "2", "1\n*", "mean"]
 
@@ -188,7 +188,7 @@ def test_accuracies_without_clusters_are_drawn_and_stand_in_a_report(clients: in
 def test_a_mean_says_how_many_clients_have_a_score():
     table = pd.DataFrame({"client": range(4), "metric": "auroc", "global": [0.5, 0.7, np.nan, 0.6], "personal": 0.75})
     text = client_scores.data(table).text
-    assert text == ("Mean auroc over 4 clients: global model 0.6000 (3 of 4 have one), its own model 0.7500.")
+    assert text == ("Mean AUROC over 4 clients: global model 0.6000 (3 of 4 have one), its own model 0.7500.")
 
 
 @pytest.mark.parametrize("cells", [[np.nan, np.nan], ["auroc", "accuracy"], ["$\\frac", "$\\frac"], ["a" * 99] * 2])
@@ -203,7 +203,7 @@ def test_means_by_different_metrics_stand_in_tables_of_their_own(make_run: Calla
         table.to_csv(folder / "client_scores.csv", index=False)
     part = clusters.build_section(methods.group_runs(runs.collect_runs([tmp_path])[0]))
     assert part is not None
-    assert [caption.split()[1] for caption, _ in part.tables] == ["accuracy", "auroc"]
+    assert [caption.split()[1] for caption, _ in part.tables] == ["accuracy", "AUROC"]
 
 
 def test_a_run_without_clusters_is_reported(tiny: Callable[..., dict[str, Any]], tmp_path: Path):

@@ -1,14 +1,17 @@
 """Accuracies laid out by two settings."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from fedexp import cli
 from fedexp.core.errors import ConfigError
 from fedexp.report.read.runs import collect_runs
-from fedexp.report.topics.grid import panels
+from fedexp.report.topics.grid import notes
+from fedexp.report.topics.grid.panel import panels
 
 
 @pytest.fixture
@@ -37,6 +40,50 @@ def test_means_over_seeds_and_the_worst_case(study: Path):
     assert np.isnan(panel.values[1, 0])
     assert panel.worst[0] == pytest.approx(0.11)
     assert np.isnan(panel.worst[1]), "a missing cell leaves the worst case open"
+
+
+def test_a_cell_with_fewer_seeds_decides_nothing_and_says_so(make_run, tmp_path: Path):
+    for rule, attack, last in (
+        ("fedavg", "none", 0.5),
+        ("fedavg", "flip", 0.4),
+        ("krum", "none", 0.7),
+        ("krum", "flip", 0.3),
+    ):
+        for seed in range(1 if (rule, attack) == ("krum", "none") else 3):
+            choices = {"aggregator": rule, "attack": attack}
+            make_run(f"a/{rule}{attack}{seed}", seed=seed, accuracy=(0.1, last), choices=choices)
+    runs = collect_runs([tmp_path])[0]
+    (panel,) = panels(runs, ("aggregator", "attack"))
+    grid = panel.grid("")
+    assert grid.rows[1] == ["krum", "0.300 ± 0.000", "0.700 (1/3)", "-"]
+    assert grid.rows[0][3] == "0.400"
+    assert grid.bold == {(0, 1)}, "of flip, whose cells are complete; none has one complete cell, worst one row"
+    assert notes.caveats(runs, ("aggregator", "attack")) == [
+        "1 of 4 cells are not complete: they are not in bold, and their rows have no worst case."
+    ]
+    table = panel.frame(("aggregator", "attack"))
+    assert table["seeds"].tolist() == [3, 3, 3, 1]
+    assert table["planned seeds"].tolist() == [3] * 4
+    assert table["final accuracy mean"].tolist() == pytest.approx([0.4, 0.5, 0.3, 0.7])
+
+
+def test_what_a_sweep_planned_and_did_not_begin_is_an_empty_row(make_run, tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for number, attack in enumerate(("none", "flip")):
+        choices = {"aggregator": "fedavg", "attack": attack}
+        make_run(f"sweep/{number}", accuracy=(0.1, 0.5 + number / 10), choices=choices)
+    words = ["aggregator=fedavg,krum", "attack=none,flip", "seed=range(0,2)", "local.lr=0.10"]
+    Path("sweep/multirun.yaml").write_text(yaml.safe_dump({"hydra": {"overrides": {"task": words, "hydra": []}}}))
+    assert cli.main(["report", "sweep", "--grid", "aggregator,attack", "--out", "g.md"]) == 0
+    page = Path("g.md").read_text()
+    assert re.search(r"\| fedavg +\| 0.500 \(1/2\) \| 0.600 \(1/2\) \| +- \|", page)
+    assert re.search(r"\| krum +\| +- \(0/2\) \| +- \(0/2\) \| +- \|", page)
+    assert "* No run with aggregator=krum is finished.\n" in page
+    assert "* Rows: aggregator: fedavg, krum\n* Columns: attack: none, flip\n* Seeds: 0\n" in page
+    assert "Compared" not in page
+    assert "* Command: fedexp run -m aggregator=fedavg,krum attack=none,flip 'seed=range(0,2)' local.lr=0.10\n" in page
+    assert "note  No run with aggregator=krum is finished.\n" in capsys.readouterr().out
+    assert "\nkrum,none,,,0,2\n" in Path("g/grid_1.csv").read_text()
 
 
 def test_what_else_differs_makes_panels(make_run, tmp_path: Path):
@@ -85,13 +132,27 @@ def test_the_page(study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert capsys.readouterr().out.endswith("page  heat.md\n")
 
 
+def test_the_table_for_a_paper(study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.chdir(study.parent)
+    assert cli.main(["report", "study", "--grid", "aggregator,attack", "--out", "heat.tex"]) == 0
+    text = Path("heat.tex").read_text()
+    assert text.startswith("% Final test accuracy\n")
+    assert "fedavg & 0.110 $\\pm$ 0.014 &" in text
+    assert "% 2 unfinished run(s) are left out." in text
+    assert "heat" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("by", "message"),
     [
         ("aggregator", "--grid must be two settings"),
         ("aggregator,aggregator", "--grid must be two settings"),
         ("aggregator,atack", "no run has a setting atack"),
-        ("aggregator,selector", "selector is random in every run"),
+        (
+            "aggregator,selector",
+            "selector is random in every run; name what differs (attack, aggregator), or run more of it: "
+            "fedexp run -m selector=random,...",
+        ),
     ],
 )
 def test_refusals(study: Path, by: str, message: str, capsys: pytest.CaptureFixture[str]):
@@ -99,6 +160,14 @@ def test_refusals(study: Path, by: str, message: str, capsys: pytest.CaptureFixt
     said = capsys.readouterr().err
     assert message in said
     assert said.count("\n") == 1
+
+
+def test_runs_that_are_not_finished_are_no_grid(make_run, tmp_path: Path):
+    for rule in ("fedavg", "krum"):
+        for attack in ("none", "flip"):
+            make_run(f"{rule}{attack}", choices={"aggregator": rule, "attack": attack}, finished=False)
+    with pytest.raises(ConfigError, match="--grid needs finished runs, but none of 4 is"):
+        panels(collect_runs([tmp_path])[0], ("aggregator", "attack"))
 
 
 def test_a_setting_that_is_unknown_names_the_nearest(study: Path):

@@ -7,6 +7,8 @@ from fedexp.report.read.methods import group_runs
 from fedexp.report.read.runs import collect_runs
 from fedexp.report.topics import setup, tables
 
+QUOTED = "'model.hidden=[8]'"
+
 
 def outcome(methods):
     return setup.outcome(tables.make_tables(methods)[0])
@@ -17,8 +19,8 @@ def test_the_best_comes_first_and_chance_is_named(make_run, tmp_path: Path):
         make_run(f"a{seed}", seed=seed, accuracy=(0.3, 0.4))
         make_run(f"b{seed}", seed=seed, accuracy=(0.3, 0.6 + seed / 5), choices={"selector": "all"})
     assert outcome(group_runs(collect_runs([tmp_path])[0])) == (
-        "Final test accuracy, highest mean first (2 seeds): all 0.7000 ± 0.1414, random 0.4000 ± 0.0000; fedexp "
-        "compare tells which differences are more than chance."
+        "Final test accuracy, highest mean first (2 seeds): all 0.7000 ± 0.1414; random 0.4000 ± 0.0000. Which "
+        "differences are more than chance, fedexp compare tells."
     )
 
 
@@ -46,8 +48,11 @@ def test_every_part_that_is_not_at_its_default(tmp_path: Path, monkeypatch, caps
     facts = dict(setup.facts(group_runs(collect_runs([Path("a"), Path("b")])[0])))
     alie = facts.pop("Attack")
     assert alie.startswith("alie")
+    first, second = facts.pop("Command").split("; ")
+    assert first == f"fedexp run {' '.join(words).replace('model.hidden=[8]', QUOTED)} pictures=false"
+    assert "aggregator=median" in second
     assert facts == {
-        "Compared": "fedavg, median",
+        "Compared": "fedavg; median",
         "Data": "digits",
         "Split": "dirichlet (alpha=0.1)",
         "Clients": "10",

@@ -153,6 +153,20 @@ def test_chosen_columns_and_percent(make_run, tmp_path):
         ConfigError, match=r"--columns: these runs have no column acuracy; did you mean best accuracy or final accuracy"
     ):
         made(tmp_path, tables.View(columns=("acuracy",)))
+    with pytest.raises(
+        ConfigError, match=r"--columns: these runs have no columns b, acuracy; they have final accuracy,"
+    ):
+        made(tmp_path, tables.View(columns=("b", "final accuracy", "acuracy")))
+
+
+def test_a_metric_has_its_name_in_headings_and_its_column_in_files(make_run, tmp_path):
+    make_run("0", metrics={"test_accuracy": ..., "test_auroc": [0.5, 0.6, 0.7, 0.8]})
+    (table,) = made(tmp_path)
+    assert table.grids()[0][1].headings[2:4] == ("final AUROC", "best AUROC")
+    assert "final auroc mean" in table.frame().columns
+    for name in ("final auroc", "Final AUROC"):
+        (chosen,) = made(tmp_path, tables.View(columns=(name,)))
+        assert chosen.grids()[0][1].headings == ("method", "seeds", "final AUROC")
 
 
 def test_at_the_clients_by_hand(make_run, tmp_path):

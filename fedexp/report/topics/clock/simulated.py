@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fedexp.maths.metric_names import metric_text, metric_title
 from fedexp.report.draw import band, bands, style
 from fedexp.report.draw.bands import PlotSpec
 from fedexp.report.draw.markdown import Grid
@@ -28,8 +29,8 @@ def build_section(methods: Sequence[Method]) -> Section | None:
     metric = shared_metric([run for method in timed for run in method.runs])
     spec = PlotSpec(
         name="learning_time",
-        title=f"Test {metric} by simulated time",
-        vertical=metric.capitalize(),
+        title=f"Test {metric_text(metric)} by simulated time",
+        vertical=metric_title(metric),
         horizontal="Simulated seconds",
     )
     pictures = [

@@ -1,0 +1,19 @@
+"""The colours of compared methods: those that a report of the same folders gives them."""
+
+from collections.abc import Sequence
+
+from fedexp.compare.pairing import Contest
+from fedexp.report.draw import style
+from fedexp.report.read.methods import group_runs
+from fedexp.report.read.runs import Run
+
+
+def method_colors(contests: Sequence[Contest], runs: Sequence[Run]) -> list[str]:
+    """The colour of each contest's A, then that of B, among all runs in the order in which a report takes them up."""
+    by_folder = {
+        run.folder.resolve(): style.color(method)
+        for method in group_runs(runs)
+        for run in (*method.runs, *method.repeats)
+    }
+    compared = [*(contest.pairs[0][0] for contest in contests), contests[0].pairs[0][1]]
+    return [by_folder[run.folder.resolve()] for run in compared]

@@ -1,0 +1,44 @@
+"""Tables as one LaTeX file for `input`, a tabular after the other (booktabs), each below its title as a comment."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from fedexp.files.atomic import write_atomically
+from fedexp.process.terminal import escape_controls
+from fedexp.report.draw.markdown import Grid
+from fedexp.report.pages import sections
+from fedexp.report.read.methods import Method
+from fedexp.report.topics import tables
+from fedexp.report.topics.grid import notes
+from fedexp.report.topics.grid.panel import panels
+from fedexp.report.topics.tables import Table, View
+
+TitledGrids = Sequence[tuple[str, Grid]]
+
+
+def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: View) -> list[Table]:
+    """Writes the tables over methods, and returns them."""
+    result_tables = tables.make_tables(methods, view)
+    write_atomically(page, compose([titled for table in result_tables for titled in table.grids()], caveats).encode())
+    return result_tables
+
+
+def write_grid(
+    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str]
+) -> list[tuple[str, Grid]]:
+    """Writes the tables of final accuracies by two settings, and returns them with their titles."""
+    runs = [run for method in methods for run in method.runs]
+    titled_grids = sections.titled_tables(panels(runs, by), by)
+    write_atomically(page, compose(titled_grids, [notes.explain(runs), *caveats]).encode())
+    return titled_grids
+
+
+def compose(titled_grids: TitledGrids, remarks: Sequence[str] = ()) -> str:
+    """The text of a file with these tables; the remarks stand below them as comments."""
+    texts = [f"{_comment(title)}{table.latex()}" for title, table in titled_grids]
+    return "\n".join([*texts, "".join(map(_comment, remarks))] if remarks else texts)
+
+
+def _comment(text: str) -> str:
+    """A line of a comment, whatever the text holds."""
+    return f"% {escape_controls(' '.join(text.split()))}\n"

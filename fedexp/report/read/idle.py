@@ -1,0 +1,40 @@
+"""Keys of a config that do nothing in a run, because another key turns off what they are about."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fedexp.report.read.runs import Run
+
+_SOURCES = ("scenario.local_lr", "scenario.local_epochs", "scenario.byzantine")  # what others may refer to, and no more
+_ADAM = ("beta1", "beta2", "eps")
+_OF_OTHER_OPTIMIZERS = {"sgd": _ADAM, "adam": ("momentum", "nesterov"), "adamw": ("momentum", "nesterov")}
+_AGGREGATING = ("pre_aggregation", "aggregator", "server_optimizer")
+MARK = "idle"
+
+
+def is_idle(run: Run, key: str) -> bool:
+    """Whether the run would be the same with another value of this key."""
+    group, _, name = key.rpartition(".")
+    optimizer = run.config.get(f"{group}.optimizer")
+    return (
+        _is_unused_source(run, key)
+        or name in _OF_OTHER_OPTIMIZERS.get(str(optimizer), ())
+        or (group.partition(".")[0] in _AGGREGATING and run.config.get("scenario.training") == "local")
+        or _concerns_nobody(run.config, run.summary or {}, key)
+    )
+
+
+def _is_unused_source(run: Run, key: str) -> bool:
+    """Whether all that usually refers to this key has a value of its own."""
+    written = [str(value) for name, value in run.raw_config.items() if name != key and "${" in str(value)]
+    return key in _SOURCES and bool(written) and not any(f"{{{key}}}" in text for text in written)
+
+
+def _concerns_nobody(config: Mapping[str, Any], summary: Mapping[str, Any], key: str) -> bool:
+    """Whether a key is about attackers, validation data or clients' own models, and the run has none."""
+    if key.startswith("attack.") or key == "scenario.malicious_hold_data":
+        return config.get("scenario.malicious") == 0
+    if key == "evaluation.validation_fraction":
+        return "validation_examples" in summary and not summary["validation_examples"]
+    measured = ("personal_fraction", "own_test", "unseen_fraction")
+    return key == "evaluation.personal_clients" and not any(config.get(f"evaluation.{name}") for name in measured)

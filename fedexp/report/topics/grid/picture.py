@@ -1,0 +1,40 @@
+"""A panel of a grid as a heat map."""
+
+import numpy as np
+
+from fedexp.maths.metric_names import metric_text
+from fedexp.report.draw import heatmap, style
+from fedexp.report.draw.picture_data import of_table
+from fedexp.report.draw.section import Picture
+from fedexp.report.topics.grid.panel import Panel, number
+
+
+def panel_picture(name: str, panel: Panel, by: tuple[str, str]) -> Picture:
+    """A heat map with numbers in the cells, grey with a dash where there is none; the last column is the worst case.
+
+    The colours reach from the least to the greatest number of the panel.
+    """
+    values = np.column_stack([panel.values, panel.worst])
+    height, width = values.shape
+    size = (2.2 + 0.9 * width, 1.6 + 0.46 * height)
+    title = f"Final test {metric_text(panel.metric)}"
+    figure, axes = style.canvas(title, by[1], by[0], size)
+    heatmap.draw_cells(figure, axes, values, f"Test {metric_text(panel.metric)}", least=float(np.nanmin(values)))
+    heatmap.draw_numbers(axes, values, number, lower=-0.12)
+    heatmap.draw_texts(axes, _spreads(panel), lower=0.24, size=6.5)
+    style.name_rows(axes, panel.rows)
+    axes.axvline(width - 1.5, color=style.PAPER, linewidth=4)
+    axes.set_xticks(range(width), labels=[*map(style.shorten, panel.columns), "worst"], rotation=35, ha="right")
+    data = of_table(panel.grid(" / ".join(by)))
+    return Picture(name=name, title=title, figure=figure, data=data, caption=panel.title)
+
+
+def _spreads(panel: Panel) -> list[list[str]]:
+    """What stands below the number of each cell."""
+    return [
+        [
+            f"{'' if np.isnan(std) else f'± {std:.3f}'} {panel.count_text(row, column)}".strip()
+            for column, std in enumerate(stds)
+        ]
+        for row, stds in enumerate(panel.stds)
+    ]

@@ -1,0 +1,43 @@
+"""A run on a user's own file, verified and exported from another folder than the one it was started from."""
+
+from pathlib import Path
+
+import pytest
+
+from fedexp.cli import main
+
+WORDS = ("dataset=table", "dataset.file=rows.csv", "dataset.target=sick", "scenario.clients=3", "rounds=2")
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run that was started in `home`, seen from `away`."""
+    home, away = tmp_path / "home", tmp_path / "away"
+    home.mkdir()
+    away.mkdir()
+    lines = [f"{number % 7},{number % 5},{int(number % 7 > 3)}" for number in range(120)]
+    (home / "rows.csv").write_text("\n".join(["age,pressure,sick", *lines, ""]))
+    monkeypatch.chdir(home)
+    assert main(["run", *WORDS, "pictures=false", "hydra.run.dir=run"]) == 0
+    monkeypatch.chdir(away)
+    return Path("../home/run")
+
+
+def test_its_file_is_found_where_it_was_started(run: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["verify", str(run)]) == 0
+    assert main(["export", str(run), "--to", "model"]) == 0
+    capsys.readouterr()
+    (run.parent / "rows.csv").rename("rows.csv")
+    assert main(["verify", str(run)]) == 0, "the file was moved here"
+    Path("rows.csv").unlink()
+    capsys.readouterr()
+    assert main(["verify", str(run)]) == 2
+    assert "there is no rows.csv here or in" in capsys.readouterr().err
+
+
+def test_another_file_of_its_name_that_lies_here_is_not_taken(run: Path, capsys: pytest.CaptureFixture[str]):
+    Path("rows.csv").write_text("age,pressure,sick\n" + "1,2,0\n3,4,1\n" * 60)
+    assert main(["verify", str(run)]) == 0
+    (run.parent / "rows.csv").unlink()
+    assert main(["verify", str(run)]) == 1
+    assert "data_sha256" in capsys.readouterr().out
