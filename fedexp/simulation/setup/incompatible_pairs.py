@@ -73,6 +73,8 @@ ROWS = tuple(Incompatibility(*row) for row in (
      WIDTHS + ", and each client holds others of their units", "pre_aggregation=none"),
     ("local", "keeps_rows", "keeps a row of every client from round to round", "aggregator", "not keeps_layout",
      WIDTHS + ", and another round's row may hold other units", "local=sgd"),
+    ("clustering", "compares_updates", "compares the updates of clients", "aggregator", "hides_rows", HIDES,
+     "clustering=none"),
     ("clustering", "has_clusters", "averages and compares models of one shape", "aggregator", "not keeps_layout",
      WIDTHS, "clustering=none"),
     ("selector", "averages_models", "averages the global model with the clients'", "aggregator", "not keeps_layout",
