@@ -50,6 +50,7 @@ SETTINGS = {  # flags that are no keys, as they are typed
 }
 ALONE = "has every client train alone and averages nothing"
 STALE = "takes uploads that began with older models"
+OWN_STARTS = "starts each client from a model of its own"
 HIDES = "shows nobody the row of a single client"
 # fmt: off
 ROWS = tuple(Incompatibility(*row) for row in (
@@ -67,6 +68,10 @@ ROWS = tuple(Incompatibility(*row) for row in (
      "mixes the rows of several", "pre_aggregation=none"),
     ("server_optimizer", "needs_layout", "compares each global model with the one before", "aggregator",
      "not keeps_layout", WIDTHS, "server_optimizer=replace"),
+    ("server_optimizer", "needs_layout", "moves the global model", "aggregator", "own_starts", OWN_STARTS,
+     "server_optimizer=replace"),
+    ("selector", "needs_one_model", "{part.needs_one_model}", "aggregator", "own_starts", OWN_STARTS,
+     "selector=random"),
     ("server_schedule", "moves", "changes the server's rate from round to round", "server_optimizer", "not has_rate",
      "has none", "server_optimizer=momentum server_optimizer.beta=0"),
     ("pre_aggregation", "averages_rows", "mixes the rows of clients", "aggregator", "not keeps_layout",
@@ -118,6 +123,8 @@ ROWS = tuple(Incompatibility(*row) for row in (
      "covers_uploads", "protects it later", "audit.score=loss or privacy=dp_sgd"),
     ("audit", "needs_uploads", "with audit.score=uploads compares what is sent with gradients of one global model",
      "clustering", "has_clusters", "has several", "audit.score=loss"),
+    ("audit", "needs_uploads", "with audit.score=uploads compares what is sent with gradients of one global model",
+     "aggregator", "own_starts", OWN_STARTS, "audit.score=loss"),
     ("evaluation", "local_models", "follows one global model", "clustering", "has_clusters", "has several",
      "evaluation.personal_fraction"),
     ("selector", "needs_one_model", "{part.needs_one_model}", "clustering", "has_clusters", "has several",
