@@ -40,6 +40,10 @@ class ExtraMessages:
     def sent_for_evaluation(self, weights: Weights, owner: np.ndarray) -> None:
         """Notes that the clients `owner [n]` report their loss of a model."""
         self.reported_losses += len(owner)
+        self.sent_to_judge(weights, owner)
+
+    def sent_to_judge(self, weights: Weights, owner: np.ndarray) -> None:
+        """Notes that the clients `owner [n]` evaluate a model, of which they need not report."""
         self._evaluators.setdefault(id(weights), (weights, []))[1].append(owner)
 
     @property
@@ -70,6 +74,15 @@ class ClientQueries:
     def losses_of(self, weights: Weights, plan: Plan, power: int = 1) -> np.ndarray:
         self._extra_messages.sent_for_evaluation(weights, plan.owner)
         return self._mean_losses(weights, plan, power)
+
+    def judge(self, rows: torch.Tensor, holder: np.ndarray, owner: np.ndarray) -> np.ndarray:
+        plan = Plan(owner, tuple(self._world.judging.shard(client) for client in owner.tolist()))
+        losses = np.full((len(owner), len(rows)), np.nan)
+        for number, (row, client) in enumerate(zip(rows, holder.tolist(), strict=True)):
+            weights = Weights(row, self._world.layout)
+            losses[:, number] = self._mean_losses(weights, plan, 1)
+            self._extra_messages.sent_to_judge(weights, owner[(owner != client) & (plan.sizes > 0)])
+        return losses
 
     def _mean_losses(self, weights: Weights, plan: Plan, power: int) -> np.ndarray:
         index = np.concatenate([*plan.shards, np.zeros(0, np.int64)])

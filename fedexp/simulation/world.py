@@ -37,6 +37,7 @@ class PreparedRun:
     train: Examples
     validation: Examples | None
     public: Examples | None  # the server's own, which no client has
+    judging: Partition  # training examples that clients judge each other's models by
     test: Examples
     probes: dict[str, Examples]  # by the column that the accuracy on them is
     data_doubts: tuple[str, ...]  # what may not be what the user means, in sentences

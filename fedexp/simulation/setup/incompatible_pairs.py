@@ -51,6 +51,7 @@ SETTINGS = {  # flags that are no keys, as they are typed
 ALONE = "has every client train alone and averages nothing"
 STALE = "takes uploads that began with older models"
 OWN_STARTS = "starts each client from a model of its own"
+SWAPS = "sends clients each other's models, to be judged on examples that they hold out"
 HIDES = "shows nobody the row of a single client"
 # fmt: off
 ROWS = tuple(Incompatibility(*row) for row in (
@@ -146,6 +147,12 @@ ROWS = tuple(Incompatibility(*row) for row in (
      "evaluation.local_models=false"),
     ("pacing", "overlaps", STALE, "audit", "needs_uploads", "with audit.score=uploads compares what is sent with "
      "gradients of the present model", "audit.score=loss"),
+    ("clustering", "has_clusters", "is about who shares a model", "", "clients_judge", SWAPS, "local=sgd"),
+    ("pacing", "overlaps", STALE, "", "clients_judge", SWAPS, "local=sgd"),
+    ("aggregator", "hides_rows", HIDES, "", "clients_judge", SWAPS, "local=sgd"),
+    ("aggregator", "own_starts", OWN_STARTS, "", "clients_judge", SWAPS, "local=sgd"),
+    ("privacy", "guarantees", "covers what is trained", "", "clients_judge", SWAPS, "local=sgd"),
+    ("scenario", "trains_alone", ALONE, "", "clients_judge", SWAPS, "local=sgd"),
     ("scenario", "copies", "divides all data over the honest clients", "federation", "not resizable",
      "makes clients of its own number", "federation=iid"),
     ("scenario", "copies", "gives malicious clients copies of the examples of others", "privacy", "guarantees",
