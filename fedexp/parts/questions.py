@@ -201,6 +201,13 @@ class PublicData(Protocol):
         """How many examples there are."""
         ...
 
+    def train(self, row: torch.Tensor) -> torch.Tensor:
+        """The model `[D]` that the server makes of one `[D]`, as a client with the public examples would in this round.
+
+        It costs no traffic and no simulated time.
+        """
+        ...
+
     def outputs(self, rows: torch.Tensor, limit: int = 1000) -> torch.Tensor:
         """Log-probabilities that every model `rows [n, D]` gives the public examples, `[n, S, K]`.
 

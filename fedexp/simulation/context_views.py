@@ -12,11 +12,10 @@ import torch
 
 from fedexp.core.client_rows import positions_of
 from fedexp.core.random_streams import stream, streams
-from fedexp.core.values import Canaries, Plan, Uploads, Weights
+from fedexp.core.values import SERVER, Canaries, Plan, Uploads, Weights
 from fedexp.parts.context import Context
 from fedexp.parts.pacing.contract import Arrivals
 from fedexp.simulation.local_task import make_task, run_task
-from fedexp.simulation.personal_columns import private_columns
 from fedexp.simulation.world import World
 from fedexp.training.client.batches import draw_all
 from fedexp.training.client.examples import Examples
@@ -126,43 +125,6 @@ def received_losses(queries: ClientQueries, present: Weights, owner: np.ndarray,
 
 
 @dataclass(frozen=True)
-class TrafficQueries:
-    """The sizes of a round's messages."""
-
-    _world: World
-
-    @property
-    def private_columns(self) -> np.ndarray:
-        return private_columns(self._world.exp, self._world.layout)
-
-    @property
-    def extra_rows(self) -> tuple[str, ...]:
-        return self._world.exp.local.extra_rows
-
-    @property
-    def sent_entries(self) -> int:
-        trainable = self._world.layout.parameters
-        return trainable - int((self.private_columns < trainable).sum())
-
-    @property
-    def megabytes(self) -> float:
-        return (self._world.layout.size - len(self.private_columns)) * 4 / 1e6
-
-    @property
-    def download_bits(self) -> float:
-        return self.sent_entries * (1 + len(self.extra_rows)) * 32.0
-
-    @property
-    def upload_ratio(self) -> float:
-        return self._world.exp.upload_bytes(self.sent_entries * (1 + len(self.extra_rows))) * 8 / self.download_bits
-
-    @property
-    def example_bytes(self) -> int:
-        example = self._world.train.x[0]
-        return example.numel() * example.element_size()
-
-
-@dataclass(frozen=True)
 class ValidationQueries:
     """The server's validation data."""
 
@@ -204,10 +166,19 @@ class PublicQueries:
     """The server's public data."""
 
     _world: World
+    _ctx: Context
 
     @property
     def size(self) -> int:
         return 0 if self._world.public is None else len(self._world.public)
+
+    def train(self, row: torch.Tensor) -> torch.Tensor:
+        world, plan = self._world, self._ctx.plan(np.array([SERVER]))
+        rule = world.exp.local.with_drawn_epochs(SERVER, self._ctx.rng)
+        draws = streams(world.exp.seed, self._ctx.round, "public_training", owner=plan.owner)
+        batches = draw_all([rule], plan.shards, world.labels, draws)
+        task = make_task(world.exp, row[None], plan, batches, {}, self._ctx)
+        return run_task(world, task, 2, world.trainer.run, FINE_TUNING)[0, : len(row)]
 
     def outputs(self, rows: torch.Tensor, limit: int = 1000) -> torch.Tensor:
         world = self._world

@@ -23,6 +23,7 @@ class Aggregator(Part):
     """How the uploads of the participants become a proposal for the next model."""
 
     needs_validation = False
+    needs_public = False  # whether the server must have public data
     needs_classes = False  # whether it can only work where targets are classes
     keeps_layout = True  # whether the proposal has the shape of the clients' networks
     keeps_rows = False  # whether it remembers what each client sent, or the sum of it

@@ -65,6 +65,7 @@ ROWS = tuple(Incompatibility(*row) for row in (
     ("features", "needs_public", "needs public data of the server", "", "not holds_public", "has none", PUBLIC),
     ("pretraining", "needs_public", "needs public data of the server", "", "not holds_public", "has none", PUBLIC),
     ("clustering", "needs_public", "needs public data of the server", "", "not holds_public", "has none", PUBLIC),
+    ("aggregator", "needs_public", "needs public data of the server", "", "not holds_public", "has none", PUBLIC),
     ("aggregator", "keeps_rows", "remembers what each client sent", "pre_aggregation", "averages_rows",
      "mixes the rows of several", "pre_aggregation=none"),
     ("server_optimizer", "needs_layout", "compares each global model with the one before", "aggregator",
