@@ -22,7 +22,7 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from fedexp.parts import Context, Memory, Plan, Range, Uploads, blocks, distances_to, finite, mix_rows
+from fedexp.parts import Context, Memory, Plan, Range, Uploads, distances_to, finite, inner_products, mix_rows
 from fedexp.parts.clustering.agreement import adjusted_rand
 from fedexp.parts.clustering.contract import Clustering, Event, Models, mean_of_clusters
 
@@ -31,10 +31,7 @@ Linkage = Literal["single", "complete"]
 
 def cosine_similarities(rows: torch.Tensor) -> np.ndarray:
     """The cosine of every two of `rows [n, P]`, float64 [n, n]; 0 where a row is zero."""
-    products = rows.new_zeros((len(rows), len(rows)), dtype=torch.float64)
-    for _, block in blocks(rows):
-        wide = block.double()
-        products += wide @ wide.T
+    products = inner_products(rows)
     norm = products.diagonal().sqrt()
     norm = torch.where(norm > 0, norm, torch.inf)
     return (products / norm[:, None] / norm).cpu().numpy()
