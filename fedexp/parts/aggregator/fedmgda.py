@@ -6,8 +6,8 @@ every update, or is 0 where nothing does; eps = 0 is the mean of the normalised 
 what the paper calls the global step size is `server_optimizer.lr`, as in `algorithm=fedmgda`.
 
 Lengths are those of trainable entries; buffers take the mean. `step_norm` is the length of the step, `moved` the
-largest |lambda_i - p_i|. The weights are found by accelerated projected gradients (Beck and Teboulle 2009), to a
-duality gap of 1e-9.
+largest |lambda_i - p_i|. The weights are found by accelerated projected gradients (Beck and Teboulle 2009)
+with restarts, to a duality gap of 1e-9.
 """
 
 from typing import Annotated, ClassVar
@@ -28,13 +28,13 @@ from fedexp.parts import (
     mix_rows,
 )
 
-GAP, ITERATIONS = 1e-9, 10_000
+GAP, ITERATIONS = 1e-9, 2_000
 
 
 def nearest_weights(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """The point closest to `values [C]` that sums to one between `low [C]` and `high [C]`."""
     least, most = (values - high).min(), (values - low).max()
-    for _ in range(100):
+    for _ in range(64):
         shift = (least + most) / 2
         if (values - shift).clip(low, high).sum() > 1:
             least = shift
@@ -62,6 +62,8 @@ def min_norm_weights(products: np.ndarray, share: np.ndarray, eps: float) -> np.
         if duality_gap(weight, products @ weight, low, high) <= GAP:
             break
         following = nearest_weights(point - products @ point / size, low, high)
+        if (point - following) @ (following - weight) > 0:  # it has gone too far: begin with no momentum again
+            momentum = 1.0
         faster = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
         point = following + (momentum - 1) / faster * (following - weight)
         weight, momentum = following, faster
