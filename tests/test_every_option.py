@@ -39,6 +39,7 @@ NEEDS = {
     "features=autoencoder": PUBLIC,
     "pretraining=public": PUBLIC,
     "clustering=output_similarity": PUBLIC,
+    "aggregator=fltrust": PUBLIC,
     **{f"server_schedule={name}": RATED for name in ("exponential", "step", "cosine", "linear")},
     "stop=simulated_time": (SIMULATED,),
     **{

@@ -23,7 +23,8 @@ WEIGHTLESS = {
     "pfnm": ("aggregator.s=1e-9",),
     "feddyn": ("aggregator.alpha=0",),
     "qfedavg": ("aggregator.q=0",),
-}  # what keeps a rule from going elsewhere than agreeing clients
+    "fltrust": ("scenario.public_fraction=0.2",),
+}  # what rules need, and what keeps them from going elsewhere than agreeing clients
 
 
 def world_of(config: dict[str, Any]) -> World:

@@ -56,6 +56,15 @@ def distances_to(rows: torch.Tensor, centre: torch.Tensor | None = None) -> torc
     return square.sqrt()
 
 
+def inner_products(rows: torch.Tensor) -> torch.Tensor:
+    """<u_i, u_j> of rows `[C, D]`, float64 [C, C]."""
+    products = rows.new_zeros((len(rows), len(rows)), dtype=torch.float64)
+    for _, block in blocks(rows):
+        wide = block.double()
+        products += wide @ wide.T
+    return products
+
+
 def weighted_median(distance: torch.Tensor, weight: torch.Tensor) -> float:
     """The weighted median of the distances `[C]`: rows within it hold more than half of the `weight [C]`."""
     ordered, order = distance.sort()

@@ -63,6 +63,7 @@ from fedexp.maths.proximal import proximal_fraction as proximal_fraction
 from fedexp.maths.proximal import proximal_residual as proximal_residual
 from fedexp.maths.rows import blocks as blocks
 from fedexp.maths.rows import distances_to as distances_to
+from fedexp.maths.rows import inner_products as inner_products
 from fedexp.maths.rows import mix_rows as mix_rows
 from fedexp.maths.rows import sorted_columns as sorted_columns
 from fedexp.maths.rows import squared_distances as squared_distances

@@ -55,7 +55,7 @@ class Context(Protocol):
         ...
 
     def plan(self, owner: np.ndarray) -> Plan:
-        """The clients `owner [n]`, each on its own data."""
+        """The clients `owner [n]`, each on its own data; the server on its public data."""
         ...
 
     def malicious(self, owner: np.ndarray) -> np.ndarray:

@@ -33,6 +33,13 @@ class ClientsData(Protocol):
         """Mean loss of a model on each shard of a plan, float64 [C]; NaN without data."""
         ...
 
+    def judge(self, rows: torch.Tensor, holder: np.ndarray, owner: np.ndarray) -> np.ndarray:
+        """Mean loss of models `rows [R, D]` on what each of these clients holds out to judge by, float64 [n, R].
+
+        NaN without such examples. Each is sent the models that others hold (`holder [R]`), and tells nobody.
+        """
+        ...
+
     def fine_tune(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
         """The models `[n, D]` that clients fine-tune from one model `[D]` by their rule (`epochs` None: its own).
 
@@ -197,6 +204,13 @@ class PublicData(Protocol):
     @property
     def size(self) -> int:
         """How many examples there are."""
+        ...
+
+    def train(self, row: torch.Tensor) -> torch.Tensor:
+        """The model `[D]` that the server makes of one `[D]`, as a client with the public examples would in this round.
+
+        It costs no traffic and no simulated time.
+        """
         ...
 
     def outputs(self, rows: torch.Tensor, limit: int = 1000) -> torch.Tensor:

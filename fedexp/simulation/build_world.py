@@ -124,6 +124,8 @@ def prepare(
         test=Examples(data.test, data, device),
         validation=validation and validation.normalise(),
         public=public,
+        public_index=split.public,
+        judging=split.judging,
         probes={name: Examples(split, data, device) for name, split in probes.items()},
         encoding=encoding,
         first=first,

@@ -11,11 +11,10 @@ from fedexp.simulation.context_views import (
     ClientQueries,
     ExtraMessages,
     PublicQueries,
-    TrafficQueries,
     ValidationQueries,
     received_losses,
 )
-from fedexp.simulation.fleet_queries import FleetQueries
+from fedexp.simulation.fleet_queries import FleetQueries, TrafficQueries
 from fedexp.simulation.presence import StepStart, begin_step
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
@@ -25,9 +24,7 @@ def make_context(world: World, number: int, models: tuple[Weights, ...] | None =
     """The context of the round `number` that begins with these models (the initial one if not given)."""
     models = models or (world.first,)
     audit = AuditQueries(world, models[0])
-    return RoundContext(
-        world, number, models, TrafficQueries(world), ValidationQueries(world), PublicQueries(world), audit
-    )
+    return RoundContext(world, number, models, TrafficQueries(world), ValidationQueries(world), audit)
 
 
 def begin_round(exp: Experiment, world: World, state: State) -> "RoundContext":
@@ -55,7 +52,6 @@ class RoundContext:
     models: tuple[Weights, ...]
     traffic: TrafficQueries
     validation: ValidationQueries
-    public: PublicQueries
     audit: AuditQueries
     _step_start: StepStart = field(default_factory=StepStart)
     _extra_messages: ExtraMessages = field(default_factory=ExtraMessages)
@@ -83,7 +79,7 @@ class RoundContext:
         return stream(self._world.exp.seed, *name)
 
     def plan(self, owner: np.ndarray) -> Plan:
-        return Plan(owner, tuple(self._world.partition.shard(int(client)) for client in owner))
+        return Plan(owner, tuple(map(self._world.shard, owner.tolist())))
 
     def malicious(self, owner: np.ndarray) -> np.ndarray:
         return np.isin(owner, self._world.malicious)
@@ -94,6 +90,10 @@ class RoundContext:
     @property
     def clients_data(self) -> ClientQueries:
         return ClientQueries(self._world, self, self._extra_messages)
+
+    @property
+    def public(self) -> PublicQueries:
+        return PublicQueries(self._world, self)
 
     @property
     def fleet(self) -> FleetQueries:

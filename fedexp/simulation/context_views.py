@@ -12,11 +12,10 @@ import torch
 
 from fedexp.core.client_rows import positions_of
 from fedexp.core.random_streams import stream, streams
-from fedexp.core.values import Canaries, Plan, Uploads, Weights
+from fedexp.core.values import SERVER, Canaries, Plan, Uploads, Weights
 from fedexp.parts.context import Context
 from fedexp.parts.pacing.contract import Arrivals
 from fedexp.simulation.local_task import make_task, run_task
-from fedexp.simulation.personal_columns import private_columns
 from fedexp.simulation.world import World
 from fedexp.training.client.batches import draw_all
 from fedexp.training.client.examples import Examples
@@ -40,6 +39,10 @@ class ExtraMessages:
     def sent_for_evaluation(self, weights: Weights, owner: np.ndarray) -> None:
         """Notes that the clients `owner [n]` report their loss of a model."""
         self.reported_losses += len(owner)
+        self.sent_to_judge(weights, owner)
+
+    def sent_to_judge(self, weights: Weights, owner: np.ndarray) -> None:
+        """Notes that the clients `owner [n]` evaluate a model, of which they need not report."""
         self._evaluators.setdefault(id(weights), (weights, []))[1].append(owner)
 
     @property
@@ -70,6 +73,15 @@ class ClientQueries:
     def losses_of(self, weights: Weights, plan: Plan, power: int = 1) -> np.ndarray:
         self._extra_messages.sent_for_evaluation(weights, plan.owner)
         return self._mean_losses(weights, plan, power)
+
+    def judge(self, rows: torch.Tensor, holder: np.ndarray, owner: np.ndarray) -> np.ndarray:
+        plan = Plan(owner, tuple(self._world.judging.shard(client) for client in owner.tolist()))
+        losses = np.full((len(owner), len(rows)), np.nan)
+        for number, (row, client) in enumerate(zip(rows, holder.tolist(), strict=True)):
+            weights = Weights(row, self._world.layout)
+            losses[:, number] = self._mean_losses(weights, plan, 1)
+            self._extra_messages.sent_to_judge(weights, owner[(owner != client) & (plan.sizes > 0)])
+        return losses
 
     def _mean_losses(self, weights: Weights, plan: Plan, power: int) -> np.ndarray:
         index = np.concatenate([*plan.shards, np.zeros(0, np.int64)])
@@ -110,43 +122,6 @@ def received_losses(queries: ClientQueries, present: Weights, owner: np.ndarray,
         else:
             losses[chosen] = queries._mean_losses(arrivals.versions.get(number, present), plan, power)
     return losses
-
-
-@dataclass(frozen=True)
-class TrafficQueries:
-    """The sizes of a round's messages."""
-
-    _world: World
-
-    @property
-    def private_columns(self) -> np.ndarray:
-        return private_columns(self._world.exp, self._world.layout)
-
-    @property
-    def extra_rows(self) -> tuple[str, ...]:
-        return self._world.exp.local.extra_rows
-
-    @property
-    def sent_entries(self) -> int:
-        trainable = self._world.layout.parameters
-        return trainable - int((self.private_columns < trainable).sum())
-
-    @property
-    def megabytes(self) -> float:
-        return (self._world.layout.size - len(self.private_columns)) * 4 / 1e6
-
-    @property
-    def download_bits(self) -> float:
-        return self.sent_entries * (1 + len(self.extra_rows)) * 32.0
-
-    @property
-    def upload_ratio(self) -> float:
-        return self._world.exp.upload_bytes(self.sent_entries * (1 + len(self.extra_rows))) * 8 / self.download_bits
-
-    @property
-    def example_bytes(self) -> int:
-        example = self._world.train.x[0]
-        return example.numel() * example.element_size()
 
 
 @dataclass(frozen=True)
@@ -191,10 +166,19 @@ class PublicQueries:
     """The server's public data."""
 
     _world: World
+    _ctx: Context
 
     @property
     def size(self) -> int:
         return 0 if self._world.public is None else len(self._world.public)
+
+    def train(self, row: torch.Tensor) -> torch.Tensor:
+        world, plan = self._world, self._ctx.plan(np.array([SERVER]))
+        rule = world.exp.local.with_drawn_epochs(SERVER, self._ctx.rng)
+        draws = streams(world.exp.seed, self._ctx.round, "public_training", owner=plan.owner)
+        batches = draw_all([rule], plan.shards, world.labels, draws)
+        task = make_task(world.exp, row[None], plan, batches, {}, self._ctx)
+        return run_task(world, task, 2, world.trainer.run, FINE_TUNING)[0, : len(row)]
 
     def outputs(self, rows: torch.Tensor, limit: int = 1000) -> torch.Tensor:
         world = self._world

@@ -1,4 +1,7 @@
-"""What parts may ask of the clients' machines and links: `ctx.fleet`; `fedexp.parts.questions` says what each means."""
+"""What parts may ask of the clients' machines, links and messages: `ctx.fleet` and `ctx.traffic`.
+
+`fedexp.parts.questions` says what each question means.
+"""
 
 from dataclasses import dataclass
 
@@ -9,6 +12,7 @@ from fedexp.core.random_streams import client_draws
 from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
 from fedexp.simulation.context_views import ExtraMessages
+from fedexp.simulation.personal_columns import private_columns
 from fedexp.simulation.presence import StepStart
 from fedexp.simulation.world import World
 
@@ -89,3 +93,40 @@ class FleetQueries:
     @property
     def evaluators(self) -> tuple[np.ndarray, ...]:
         return self._extra_messages.evaluators
+
+
+@dataclass(frozen=True)
+class TrafficQueries:
+    """The sizes of a round's messages."""
+
+    _world: World
+
+    @property
+    def private_columns(self) -> np.ndarray:
+        return private_columns(self._world.exp, self._world.layout)
+
+    @property
+    def extra_rows(self) -> tuple[str, ...]:
+        return self._world.exp.local.extra_rows
+
+    @property
+    def sent_entries(self) -> int:
+        trainable = self._world.layout.parameters
+        return trainable - int((self.private_columns < trainable).sum())
+
+    @property
+    def megabytes(self) -> float:
+        return (self._world.layout.size - len(self.private_columns)) * 4 / 1e6
+
+    @property
+    def download_bits(self) -> float:
+        return self.sent_entries * (1 + len(self.extra_rows)) * 32.0
+
+    @property
+    def upload_ratio(self) -> float:
+        return self._world.exp.upload_bytes(self.sent_entries * (1 + len(self.extra_rows))) * 8 / self.download_bits
+
+    @property
+    def example_bytes(self) -> int:
+        example = self._world.train.x[0]
+        return example.numel() * example.element_size()

@@ -1,10 +1,10 @@
 """The traffic of a round: models down, updates up, and messages besides training.
 
-A client that judges a model gets it and answers with a loss; one that has judged models and then begins to train has
-the one that it trains already, and a participant that tells the loss of what it trains needs no other. A client that
-tunes a model gets it and sends what it made of it. What the server trains on itself has been sent to it by clients,
-label included. Speeds and class counts, a few bytes a client, are not counted. What one update costs follows from codec
-and aggregator (`Experiment.upload_bytes`).
+A client that judges a model gets it, and answers with a loss unless it judges for itself; one that has judged models
+and then begins to train has the one that it trains already, and a participant that tells the loss of what it trains
+needs no other. A client that tunes a model gets it and sends what it made of it. What the server trains on itself has
+been sent to it by clients, label included. Speeds and class counts, a few bytes a client, are not counted. What one
+update costs follows from codec and aggregator (`Experiment.upload_bytes`).
 
 Losses and tuned models are answers and no messages of a round: no codec, attack or noise changes them. Where privacy is
 guaranteed, parts that ask for them are refused (`reveals`).

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from fedexp.core.replace_unchecked import replace_unchecked
-from fedexp.core.values import Canaries, Layout, State, Weights
+from fedexp.core.values import SERVER, Canaries, Layout, State, Weights
 from fedexp.parts.features.contract import Encoding
 from fedexp.parts.federation.partition import Partition
 from fedexp.parts.federation.statistics import class_counts
@@ -43,6 +43,8 @@ class PreparedRun:
     train: Examples
     validation: Examples | None
     public: Examples | None  # the server's own, which no client has
+    public_index: np.ndarray  # which training examples these are, ascending
+    judging: Partition  # training examples that clients judge each other's models by
     test: Examples
     probes: dict[str, Examples]  # by the column that the accuracy on them is
     data_doubts: tuple[str, ...]  # what may not be what the user means, in sentences
@@ -96,6 +98,10 @@ class World(PreparedRun):
     def class_counts(self) -> np.ndarray:
         """How many examples of each class the sites hold, `[N, K]`."""
         return class_counts(self.sites, self.labels, len(self.label_names))
+
+    def shard(self, owner: int) -> np.ndarray:
+        """The training examples `[n]` of a client of the rounds; of the server its public ones."""
+        return self.public_index if owner == SERVER else self.partition.shard(owner)
 
     def trainer_of(self, site: np.ndarray) -> np.ndarray:
         """The clients `[n]` of the rounds that train on what these sites hold: themselves, or the only one."""

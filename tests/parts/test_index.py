@@ -23,7 +23,7 @@ BASES = [found for name in parts.__all__ if isinstance(found := getattr(parts, n
 PIECES = [
     (questions.ClientsData, context_views.ClientQueries),
     (questions.FleetView, fleet_queries.FleetQueries),
-    (questions.Traffic, context_views.TrafficQueries),
+    (questions.Traffic, fleet_queries.TrafficQueries),
     (questions.Validation, context_views.ValidationQueries),
     (questions.PublicData, context_views.PublicQueries),
     (questions.AuditView, context_views.AuditQueries),

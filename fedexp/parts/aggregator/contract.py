@@ -23,9 +23,11 @@ class Aggregator(Part):
     """How the uploads of the participants become a proposal for the next model."""
 
     needs_validation = False
+    needs_public = False  # whether the server must have public data
     needs_classes = False  # whether it can only work where targets are classes
     keeps_layout = True  # whether the proposal has the shape of the clients' networks
     keeps_rows = False  # whether it remembers what each client sent, or the sum of it
+    own_starts = False  # whether clients start from models of their own, and the global one is only measured
     needs_cohort = ""  # why all rows must have begun from one model, in words that end a refusal
     averages = False  # whether its proposal is the mean of the rows by their shares
     normalises = False  # whether it divides each update by how much its client trained
@@ -71,6 +73,10 @@ class Aggregator(Part):
     def dispatch(self, weights: Weights, owner: np.ndarray, memory: Memory) -> torch.Tensor:
         """What each participant starts from, a row of the clients' network each: `[C, D]`, the global model for all."""
         return weights.flat.expand(len(owner), -1)
+
+    def client_models(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:
+        """The models that these clients use, `[n, D]`, given the global model's `rows`: here the global one."""
+        return rows
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
         """The proposal: the model plus the reduced delta, or the model itself where all `row_weights` are 0."""

@@ -32,6 +32,7 @@ class Clustering(Part):
 
     has_clusters: ClassVar[bool] = False  # whether there are models beside the global one
     needs_public: ClassVar[bool] = False
+    compares_updates: ClassVar[bool] = False  # whether it looks at the updates of single clients
     reveals: ClassVar[str] = ""  # what it learns of single clients beside what they upload, in words
 
     @property

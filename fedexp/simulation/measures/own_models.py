@@ -111,6 +111,7 @@ def personal_models(exp: Experiment, world: World, state: State, owner: np.ndarr
     rows = state.models[0].flat.expand(len(owner), -1)
     if number.any():
         rows = torch.stack([state.models[index].flat for index in number])
+    rows = exp.aggregator.client_models(owner, rows, state.memory.get("aggregator", {}).get("0", {}))
     rows = restore_personal(exp, world.layout, owner, rows, state.memory)
     companion = exp.local.companion
     rule, role = (exp.local, "local") if companion is None else (companion, "companion")

@@ -34,6 +34,7 @@ class DataSplit:
 
     partition: Partition  # what the clients train on
     held_out: Partition  # what they measure models on: training examples, or their own of the test data
+    judging: Partition  # training examples that they judge each other's models by, if the local rule has them do so
     unseen: Partition  # what the clients that never train measure models on
     validation: np.ndarray  # the server's, ascending; none unless some part asks for them
     public: np.ndarray  # the server's, ascending
@@ -57,6 +58,7 @@ def split_data(exp: Experiment, data: Data) -> tuple[DataSplit, Data]:
         held_out, unseen_examples = tests.of(training), tests.of(unseen)
     else:
         partition, held_out = hold_out(partition, exp.evaluation.personal_fraction, stream(exp.seed, "held_out"))
+    partition, judging = hold_out(partition, exp.judging_fraction, stream(exp.seed, "judging"))
     if not len(partition.indices):
         raise ConfigError(
             f"{describe_choice('federation', exp.federation)} must give an example to some client that trains, got "
@@ -66,7 +68,7 @@ def split_data(exp: Experiment, data: Data) -> tuple[DataSplit, Data]:
     public = np.sort(np.concatenate([public, all_clients.server]))
     names = find_site_names(exp, data, all_clients)
     names = names and tuple(names[client] for client in (*training, *unseen))
-    split = DataSplit(partition, held_out, unseen_examples, validation, public, names)
+    split = DataSplit(partition, held_out, judging, unseen_examples, validation, public, names)
     return split, shift_features(exp, data, all_clients)
 
 

@@ -148,6 +148,16 @@ class Experiment(Part):
         return self.evaluation.validation or any(getattr(part, "needs_validation", False) for _, part in self.parts())
 
     @property
+    def judging_fraction(self) -> float:
+        """Which part of its training examples each client holds out to judge the models of others by."""
+        return getattr(self.local, "judging_fraction", 0.0)
+
+    @property
+    def clients_judge(self) -> bool:
+        """Whether clients are sent each other's models."""
+        return self.judging_fraction > 0
+
+    @property
     def metric_entries(self) -> tuple[str, ...]:
         """What is measured besides the loss, the main metric first: names of ours, or functions `module:function`."""
         return self.evaluation.metrics or self.loss.metrics

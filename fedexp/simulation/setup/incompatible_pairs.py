@@ -54,6 +54,8 @@ SETTINGS = {  # what holds of a setting and not of a part, as the setting is typ
 ALONE = "has every client train alone and averages nothing"
 STALE = "takes uploads that began with older models"
 GOES_ON = "lets clients train on while the server steps"
+OWN_STARTS = "starts each client from a model of its own"
+SWAPS = "sends clients each other's models, to be judged on examples that they hold out"
 HIDES = "shows nobody the row of a single client"
 # fmt: off
 ROWS = tuple(Incompatibility(*row) for row in (
@@ -67,16 +69,23 @@ ROWS = tuple(Incompatibility(*row) for row in (
     ("features", "needs_public", "needs public data of the server", "", "not holds_public", "has none", PUBLIC),
     ("pretraining", "needs_public", "needs public data of the server", "", "not holds_public", "has none", PUBLIC),
     ("clustering", "needs_public", "needs public data of the server", "", "not holds_public", "has none", PUBLIC),
+    ("aggregator", "needs_public", "needs public data of the server", "", "not holds_public", "has none", PUBLIC),
     ("aggregator", "keeps_rows", "remembers what each client sent", "pre_aggregation", "averages_rows",
      "mixes the rows of several", "pre_aggregation=none"),
     ("server_optimizer", "needs_layout", "compares each global model with the one before", "aggregator",
      "not keeps_layout", WIDTHS, "server_optimizer=replace"),
+    ("server_optimizer", "needs_layout", "moves the global model", "aggregator", "own_starts", OWN_STARTS,
+     "server_optimizer=replace"),
+    ("selector", "needs_one_model", "{part.needs_one_model}", "aggregator", "own_starts", OWN_STARTS,
+     "selector=random"),
     ("server_schedule", "moves", "changes the server's rate from round to round", "server_optimizer", "not has_rate",
      "has none", "server_optimizer=momentum server_optimizer.beta=0"),
     ("pre_aggregation", "averages_rows", "mixes the rows of clients", "aggregator", "not keeps_layout",
      WIDTHS + ", and each client holds others of their units", "pre_aggregation=none"),
     ("local", "keeps_rows", "keeps a row of every client from round to round", "aggregator", "not keeps_layout",
      WIDTHS + ", and another round's row may hold other units", "local=sgd"),
+    ("clustering", "compares_updates", "compares the updates of clients", "aggregator", "hides_rows", HIDES,
+     "clustering=none"),
     ("clustering", "has_clusters", "averages and compares models of one shape", "aggregator", "not keeps_layout",
      WIDTHS, "clustering=none"),
     ("selector", "averages_models", "averages the global model with the clients'", "aggregator", "not keeps_layout",
@@ -122,6 +131,8 @@ ROWS = tuple(Incompatibility(*row) for row in (
      "covers_uploads", "protects it later", "audit.score=loss or privacy=dp_sgd"),
     ("audit", "needs_uploads", "with audit.score=uploads compares what is sent with gradients of one global model",
      "clustering", "has_clusters", "has several", "audit.score=loss"),
+    ("audit", "needs_uploads", "with audit.score=uploads compares what is sent with gradients of one global model",
+     "aggregator", "own_starts", OWN_STARTS, "audit.score=loss"),
     ("evaluation", "local_models", "follows one global model", "clustering", "has_clusters", "has several",
      "evaluation.personal_fraction"),
     ("evaluation", "fine_tune_epochs", "tunes a client's model by the loss of its examples alone", "local",
@@ -149,6 +160,12 @@ ROWS = tuple(Incompatibility(*row) for row in (
      "evaluation.local_models=false"),
     ("pacing", "overlaps", STALE, "audit", "needs_uploads", "with audit.score=uploads compares what is sent with "
      "gradients of the present model", "audit.score=loss"),
+    ("clustering", "has_clusters", "is about who shares a model", "", "clients_judge", SWAPS, "local=sgd"),
+    ("pacing", "overlaps", STALE, "", "clients_judge", SWAPS, "local=sgd"),
+    ("aggregator", "hides_rows", HIDES, "", "clients_judge", SWAPS, "local=sgd"),
+    ("aggregator", "own_starts", OWN_STARTS, "", "clients_judge", SWAPS, "local=sgd"),
+    ("privacy", "guarantees", "covers what is trained", "", "clients_judge", SWAPS, "local=sgd"),
+    ("scenario", "trains_alone", ALONE, "", "clients_judge", SWAPS, "local=sgd"),
     ("scenario", "copies", "divides all data over the honest clients", "federation", "not resizable",
      "makes clients of its own number", "federation=iid"),
     ("scenario", "copies", "gives malicious clients copies of the examples of others", "privacy", "guarantees",
