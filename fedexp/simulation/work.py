@@ -110,19 +110,19 @@ def train_companions(
     if exp.local.companion is None:
         return mem
     beside, memory = world.with_rule(exp.local.companion), mem.get("companion", {})
-    received = [beside.exp.local.extend_rows(group.jobs.received, world.layout) for group in groups]
-    contexts = [make_context(beside, group.ctx.round) for group in groups]
-    tasks = [
-        make_task(beside.exp, rows, group.jobs, group.task.batches, memory, ctx)
-        for group, rows, ctx in zip(groups, received, contexts, strict=True)
-    ]
-    for group, arrived, ctx, task, out in zip(
-        groups, received, contexts, tasks, train_tasks(beside, tasks), strict=True
-    ):
+    rule, companions = beside.exp.local, []
+    for group in groups:
+        ctx, received = (
+            make_context(beside, group.ctx.round),
+            beside.exp.local.extend_rows(group.received, world.layout),
+        )
+        task = make_task(beside.exp, received, group.jobs, group.task.batches, memory, ctx)
+        companions.append(RoundJobs(group.jobs, received, ctx, task))
+    for group, out in zip(companions, train_tasks(beside, [group.task for group in companions]), strict=True):
         rows, slot, _ = split_output(out, beside.layout, beside.exp.evaluation.loss_columns)
-        steps = np.array([client_batches.steps for client_batches in task.batches], np.int64)
-        trained = Trained(group.jobs.owner, steps, arrived, task.start, rows, slot)
-        _, memory = beside.exp.local.at(task.lr).finish(trained, memory, ctx)
+        steps = np.array([client_batches.steps for client_batches in group.task.batches], np.int64)
+        trained = Trained(group.jobs.owner, steps, group.received, group.task.start, rows, slot)
+        _, memory = rule.at(group.task.lr).finish(trained, memory, group.ctx)
     return {**mem, "companion": memory}
 
 

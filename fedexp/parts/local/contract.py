@@ -157,6 +157,13 @@ class LocalRule(Workload):
         """
         return loss.per_example(own_outputs.outputs, targets)
 
+    def cost_of_batch(self, own_outputs: ModelOutputs, share: torch.Tensor) -> torch.Tensor | None:
+        """What a batch as a whole costs besides the mean of its examples, a scalar; None: nothing.
+
+        `share [B]` is the weight of each example in the mean, 0 where a place of the batch is empty.
+        """
+        return None
+
     def clip_gradient(self, grad: torch.Tensor) -> torch.Tensor:
         """Clips the gradient of a mini-batch's mean loss, `[..., P]`, to `clip_norm`, before the rule gets it."""
         return grad if self.clip_norm is None else clip_to_norm(grad, self.clip_norm)

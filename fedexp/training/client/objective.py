@@ -25,7 +25,9 @@ class Objective:
 
     def __init__(self, loss: Loss, rule: LocalRule, network: nn.Module) -> None:
         self.loss, self.rule = loss, rule
-        self.is_loss_alone = type(rule).cost is LocalRule.cost
+        self.is_loss_alone = all(
+            getattr(type(rule), name) is getattr(LocalRule, name) for name in ("cost", "cost_of_batch")
+        )
         self.loss_has_grad = "grad" in vars(type(loss))
         self.loss_has_grads = "grads" in vars(type(loss))
         self.feature_recorder = None if self.is_loss_alone else FeatureRecorder(network)
@@ -36,11 +38,13 @@ class Objective:
         targets: torch.Tensor,
         reference_outputs: Sequence[ModelOutputs] = (),
         counts: torch.Tensor | None = None,
+        mask: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """The cost of every example, `[B]`, given `outputs [B, *facts.outputs]` and `targets [B, ...]`.
 
         `reference_outputs [M]` is what the models that the rule compares with say of the same examples, `counts [K]`
-        how many examples of each class the client holds.
+        how many examples of each class the client holds, `mask [B]` which places of the batch hold an example (None:
+        all). What the batch costs as a whole is added to each, so that it is in their mean.
 
         Raises:
             ConfigError: the loss or the rule returns something else.
@@ -49,7 +53,10 @@ class Objective:
             return example_losses(self.loss, outputs, targets)
         own_outputs = ModelOutputs(outputs, self.feature_recorder.pop_features(outputs))
         costs = self.rule.cost(self.loss, own_outputs, tuple(reference_outputs), targets, counts)
-        return check_costs(f"{describe_choice('local', self.rule)}: cost", costs, outputs)
+        costs = check_costs(f"{describe_choice('local', self.rule)}: cost", costs, outputs)
+        share = costs.new_ones(costs.shape) if mask is None else mask.to(costs.dtype)
+        batch_cost = self.rule.cost_of_batch(own_outputs, share / share.sum().clamp(min=1))
+        return costs if batch_cost is None else costs + batch_cost
 
     def mean(
         self,

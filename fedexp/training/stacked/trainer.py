@@ -179,8 +179,9 @@ class StackedTrainer:
         for layer in self.norms:
             layer.mask = mask
         views = self.layout.views(torch.cat([parameters, buffers]))
-        costs = self.objective.per_example(functional_call(self.network, views, (x,)), y, reference_outputs, counts)
-        loss = torch.where(mask, costs, 0.0).sum() / mask.sum().clamp(min=1)
+        outputs = functional_call(self.network, views, (x,))
+        costs = torch.where(mask, self.objective.per_example(outputs, y, reference_outputs, counts, mask), 0.0)
+        loss = costs.sum() / mask.sum().clamp(min=1)
         new_buffers = [entry for layer in self.norms for entry in layer.updated or ()]
         return loss, (loss.detach(), torch.cat(new_buffers) if new_buffers else buffers)
 
@@ -233,8 +234,7 @@ class StackedTrainer:
         """Updates all rows by their gradients `[R, P]`, in place; returns the losses `[R]` unchanged."""
         w, rule = bucket.w[:, : self.layout.parameters], bucket.rule
         active = bucket.phases.moving(step.first_phase, step.active)
-        if active is not step.active:
-            gradient = mask_rows(gradient, active)
+        gradient = gradient if active is step.active else mask_rows(gradient, active)
         direction = rule.direction(rule.clip_gradient(gradient), w, bucket.anchor)
         rule.update(w, direction, bucket.slots, step.steps_after, active)
         rule.pull(w, bucket.anchor, step.pull_mask)

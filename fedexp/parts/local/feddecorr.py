@@ -1,0 +1,48 @@
+"""FedDecorr (Shi et al. 2023, arXiv 2210.00226, equation 6): clients keep their features from moving together.
+
+A batch costs the mean loss plus beta / d**2 times the squared Frobenius norm of the correlation matrix of its d
+features, which are what the last linear layer is given. So no dimension of the features becomes a copy of another, as
+happens to clients that hold few classes. The paper's beta is 0.1.
+
+Features are normalised over the batch, their variance plus 1e-8. A batch of one example has no correlations. beta = 0
+is SGD.
+"""
+
+from typing import Annotated
+
+import torch
+from torch import nn
+
+from fedexp.parts import ConfigError, Facts, Model, ModelOutputs, Range, option, readable_network
+from fedexp.parts.local.heavy_ball import HeavyBall
+
+SMALLEST_VARIANCE = 1e-8
+
+
+def decorrelation_cost(features: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
+    """The mean squared correlation, a scalar, of the columns of `features [B, d]`, weighted by `share [B]`."""
+    weights = share[:, None]
+    centred = features - (weights * features).sum(dim=0)
+    normalised = centred / ((weights * centred**2).sum(dim=0) + SMALLEST_VARIANCE).sqrt()
+    correlations = (weights * normalised).T @ normalised
+    return (correlations**2).mean()
+
+
+class FedDecorr(HeavyBall):
+    """SGD on the loss and a cost of correlated features."""
+
+    beta: Annotated[float, Range(0)] = 0.1
+
+    @property
+    def cost_needs_client_state(self) -> bool:
+        return True
+
+    def refuse(self, model: Model, facts: Facts) -> None:
+        if not any(isinstance(layer, nn.Linear) for layer in readable_network(model, facts).modules()):
+            raise ConfigError(
+                f"local=feddecorr looks at what the last linear layer is given, but model={option(model)} has none; "
+                "use local=sgd"
+            )
+
+    def cost_of_batch(self, own_outputs: ModelOutputs, share: torch.Tensor) -> torch.Tensor | None:
+        return self.beta * decorrelation_cost(own_outputs.features.flatten(1), share) if self.beta else None
