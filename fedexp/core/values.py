@@ -145,7 +145,7 @@ class Plan(ClientTable):
 class Jobs(Plan):
     """What the server sent out: one job of training for each row of a plan.
 
-    `model [C]` (one of the M), `begun [C]` (the round in which it was sent: its draws follow), and the models `sent` in a round.
+    `model [C]` (one of the M), `begun [C]` (the round in which it was sent: its draws follow); `sent` gives its models.
     """
 
     model: np.ndarray
