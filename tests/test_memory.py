@@ -49,3 +49,11 @@ def test_a_mean_of_1000_clients_holds_one_group_of_rows_and_nothing_stays_from_r
     assert min(now[14:]) - min(now[4:10]) < 10
     assert most[-1] - most[4] < 20
     assert all_rows[0][1] - most[0] > 50  # so rows can be seen
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_step_of_fedbuff_holds_its_uploads_twice_and_not_what_they_began_from():
+    """400 rows take 41 MB: those that were sent, and those that their age has made smaller."""
+    buffered = ("pacing=buffered", "pacing.clients=700", "pacing.buffer=400", "fleet=simulated", "fleet.link=own")
+    now, most = megabytes("rounds=4", *buffered)[-1]
+    assert most - now < 2.5 * 41

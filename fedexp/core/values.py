@@ -5,7 +5,7 @@ S examples, K classes. A client's model is a row; what travels is the delta agai
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
@@ -141,28 +141,16 @@ class Plan(ClientTable):
         return np.array([len(shard) for shard in self.shards], dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class SentModels:
-    """The models that clients train from: those of this round, and of `earlier` ones by their number."""
-
-    present: tuple[Weights, ...]
-    earlier: dict[int, Weights] = field(default_factory=dict)
-
-    def begun_in(self, number: int) -> tuple[Weights, ...]:
-        """The models of a round."""
-        return (self.earlier[number],) if number in self.earlier else self.present
-
-
 @dataclass(frozen=True, kw_only=True)
 class Jobs(Plan):
     """What the server sent out: one job of training for each row of a plan.
 
-    `model [C]` (one of the M), `begun [C]` (the round in which it was sent: its draws follow), and the models `sent`.
+    `model [C]` (one of the M), `begun [C]` (the round in which it was sent: its draws follow); `sent` gives its models.
     """
 
     model: np.ndarray
     begun: np.ndarray
-    sent: SentModels
+    sent: Callable[[int], tuple[Weights, ...]]
     seconds: float | None = None  # simulated, until all have arrived; None: the fleet says
 
 

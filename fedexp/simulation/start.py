@@ -1,11 +1,13 @@
 """The start of a round: clients are selected and sent what they train from. A dry run calls it without what follows."""
 
+from functools import partial
+
 import numpy as np
 import torch
 
 from fedexp.core.client_rows import positions_of
 from fedexp.core.device_arrays import join_rows, neighbours, to_device
-from fedexp.core.values import Jobs, Memory, SentModels, State, Weights
+from fedexp.core.values import Jobs, Memory, State, Weights
 from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.context import RoundContext, extra_messages
 from fedexp.simulation.personal_columns import restore_personal
@@ -30,7 +32,7 @@ def start(
     else:
         model = model[positions_of(arrivals.plan.owner, plan.owner)]
     extra_messages(ctx).arrivals = arrivals
-    sent = SentModels(models, arrivals.versions)
+    sent = partial(models_sent, models, arrivals.versions)
     plan_columns = arrivals.plan.owner, arrivals.plan.shards, arrivals.plan.importance, arrivals.plan.deadline_s
     jobs = Jobs(*plan_columns, model=model, begun=arrivals.begun, sent=sent, seconds=arrivals.seconds)
     return jobs, models, mem
@@ -43,10 +45,15 @@ def dispatch_versions(exp: Experiment, world: World, jobs: Jobs, mem: dict[str, 
     """
     pieces, groups = [], rows_by_round(jobs.begun)
     for rows in groups:
-        models = jobs.sent.begun_in(int(jobs.begun[rows[0]])) if len(rows) else jobs.sent.present
+        models = jobs.sent(int(jobs.begun[rows].max(initial=-1)))
         pieces.append(dispatch(exp, world, models, jobs.model[rows], jobs.owner[rows], mem))
     order, received = np.argsort(np.concatenate(groups)), join_rows(pieces)
     return received if neighbours(order) else received[to_device(order, received.device)]
+
+
+def models_sent(present: tuple[Weights, ...], earlier: dict[int, Weights], number: int) -> tuple[Weights, ...]:
+    """The models that clients were sent in a round, given those of this one and of `earlier` ones by number."""
+    return (earlier[number],) if number in earlier else present
 
 
 def rows_by_round(begun: np.ndarray) -> list[np.ndarray]:

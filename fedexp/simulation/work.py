@@ -58,7 +58,7 @@ def rows_at(received: torch.Tensor, positions: np.ndarray) -> torch.Tensor:
 def prepare(
     exp: Experiment, world: World, jobs: Jobs, received: torch.Tensor, mem: dict[str, Memory], ctx: RoundContext
 ) -> RoundJobs:
-    """Makes the task of jobs that were begun in one round, each with its own batches."""
+    """Makes the task of jobs that were begun in one round and `received [C, D]`, each with its own batches."""
     then = replace(ctx, round=int(jobs.begun[0])) if len(jobs.begun) else ctx
     rules = [exp.local.with_drawn_epochs(owner, then.rng) for owner in jobs.owner.tolist()]
     draws = streams(exp.seed, then.round, "batches", owner=jobs.owner)

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from fedexp.core.client_rows import ClientRows
-from fedexp.core.values import Jobs, Layout, SentModels, Uploads, concatenate_rows
+from fedexp.core.values import Jobs, Layout, Uploads, concatenate_rows
 from fedexp.parts.layers import BatchNorm
 
 
@@ -55,7 +55,7 @@ def test_uploads_are_kept_and_sorted_together():
 def test_jobs_of_several_rounds_are_taken_and_joined_with_all_their_columns():
     """What is no column (the deadline) is that of the first."""
     shards, number = tuple(np.arange(size) for size in (3, 1, 2)), np.arange(3)
-    first = Jobs(number + 4, shards, None, 9.0, model=number, begun=number * 0 + 1, sent=SentModels(()))
+    first = Jobs(number + 4, shards, None, 9.0, model=number, begun=number * 0 + 1, sent=lambda number: ())
     later = replace(first.where(np.array([2, 0])), begun=np.array([2, 2]))
     assert [len(shard) for shard in later.shards] == later.sizes.tolist() == [2, 3]
     both = concatenate_rows([later, first])

@@ -9,7 +9,7 @@ import torch
 from worlds import Tiny, rounds_with_rows, world_of
 
 from fedexp.core import part as spec
-from fedexp.core.values import Jobs, SentModels, Weights
+from fedexp.core.values import Jobs, Weights
 from fedexp.files import summary_json
 from fedexp.parts.federation.partition import Partition
 from fedexp.run.run import run
@@ -29,8 +29,10 @@ def trained_alone(world: World, client: int) -> torch.Tensor:
     for number in range(1, world.exp.rounds + 1):
         ctx = context.make_context(world, number)
         plan, zero = ctx.plan(np.array([client])), np.zeros(1, np.int64)
-        sent = SentModels((Weights(row, world.layout),))
-        jobs = Jobs(plan.owner, plan.shards, None, None, model=zero, begun=zero + number, sent=sent)
+        models = (Weights(row, world.layout),)
+        jobs = Jobs(
+            plan.owner, plan.shards, None, None, model=zero, begun=zero + number, sent=lambda _, models=models: models
+        )
         row = row + work(world.exp, world, jobs, {}, ctx)[0].delta[0]
     return row
 

@@ -1,7 +1,6 @@
 """Clients that come and go: how many are there over simulated time, and who is away when, from presence.csv."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +13,6 @@ from fedexp.report.draw.section import Picture, Section, section
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
 from fedexp.report.read.site_names import label, names_by_client
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMNS = ("client", "from_s", "to_s", "present")
 _LAWS = 3  # whose clients are drawn
@@ -61,25 +57,26 @@ def longest_by_law(methods: Sequence[Method]) -> list[tuple[str, Run]]:
     return list(longest.values())
 
 
-def spans(run: Run) -> "pd.DataFrame":
-    """The lines of presence.csv; none of an unfinished run."""
+def spans(run: Run) -> np.ndarray:
+    """Client, beginning, end and presence of each line of presence.csv, float64 `[L, 4]`; none of an unfinished run."""
     table = run_tables.read_frame(run.folder / "presence.csv", ("client",))
-    return table if set(COLUMNS) <= set(table) else table[:0]
+    if not len(table) or any(name not in table for name in COLUMNS):
+        return np.zeros((0, len(COLUMNS)))
+    return table[list(COLUMNS)].to_numpy(dtype=np.float64)
 
 
 def _strips(number: int, law: str, run: Run) -> Picture | None:
     table = spans(run)
     if not len(table):
         return None
-    clients, here = np.unique(table["client"].to_numpy(dtype=np.int64)), table[table["present"] == 1]
+    clients, here = np.unique(table[:, 0]), table[table[:, 3] == 1]
     title = f"Who is there when: {law}"
     figure, axes = style.row_canvas(title, "Simulated seconds", len(clients), 1.1)
-    rows = np.searchsorted(clients, here["client"].to_numpy(dtype=np.int64))
-    from_s, to_s = (here[name].to_numpy(dtype=np.float64) for name in ("from_s", "to_s"))
+    rows, from_s, to_s = np.searchsorted(clients, here[:, 0]), here[:, 1], here[:, 2]
     axes.barh(rows, to_s - from_s, left=from_s, height=0.7, color=style.COLORS[0], linewidth=0)
     names = names_by_client(run.folder / "federation.csv")
     style.name_rows(axes, [label(int(client), names) for client in clients])
-    axes.set_xlim(0, float(table["to_s"].max()))
+    axes.set_xlim(0, float(table[:, 2].max()))
     axes.set_ylabel("Client")
     everybody = len(run.selections)
     chosen = f"{len(clients)} of {everybody:,} clients, chosen evenly" if len(clients) < everybody else "All clients"
@@ -93,16 +90,16 @@ def _strips(number: int, law: str, run: Run) -> Picture | None:
     )
 
 
-def _strips_data(table: "pd.DataFrame", names: dict[int, str]) -> PictureData:
+def _strips_data(table: np.ndarray, names: dict[int, str]) -> PictureData:
     rows = list(_client_rows(table, names))
-    end_s = number_text(float(table["to_s"].max()))
+    end_s = number_text(float(table[:, 2].max()))
     shares = [float(row[2]) for row in rows]
     text = f"{len(rows)} clients over {end_s} s are there for {min(shares):.2f} to {max(shares):.2f} of the time."
     return of_table(Grid(("client", "times away", "share there"), rows), "clients", text)
 
 
-def _client_rows(table: "pd.DataFrame", names: dict[int, str]) -> Iterator[list[str]]:
-    for client, lines in table.groupby("client"):
-        seconds = (lines["to_s"] - lines["from_s"]).to_numpy(dtype=np.float64)
-        present = lines["present"].to_numpy() == 1
-        yield [label(int(client), names), str(int((~present).sum())), f"{seconds[present].sum() / seconds.sum():.3f}"]
+def _client_rows(table: np.ndarray, names: dict[int, str]) -> Iterator[list[str]]:
+    for client in np.unique(table[:, 0]):
+        _, from_s, to_s, present = table[table[:, 0] == client].T
+        share = (to_s - from_s)[present == 1].sum() / (to_s - from_s).sum()
+        yield [label(int(client), names), str(int((present == 0).sum())), f"{share:.3f}"]
