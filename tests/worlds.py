@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from fedexp.core import part as spec
+from fedexp.core.part import option
 from fedexp.core.values import Memory, Plan, State, Uploads
 from fedexp.simulation import context
 from fedexp.simulation.build_world import build_world
@@ -25,6 +26,7 @@ WEIGHTLESS = {
     "qfedavg": ("aggregator.q=0",),
     "fltrust": ("scenario.public_fraction=0.2",),
 }  # what rules need, and what keeps them from going elsewhere than agreeing clients
+UNIT_STEPS = {"fedmgda"}  # rules whose steps have the length 1 where all agree
 
 
 def world_of(config: dict[str, Any]) -> World:
@@ -44,6 +46,14 @@ def uploads_like(delta: torch.Tensor, owner: list[int] | None = None, examples: 
     counts = clients * 0 + 20 if examples is None else examples
     ones = clients * 0 + 1.0
     return Uploads(clients, clients * 0, counts, ones, delta, clients * 1.0, clients * 0.5, length=5 * ones)
+
+
+def agreed_row(rule: World) -> torch.Tensor:
+    """An update that a rule obeys if all send it: where the server has one of its own, that."""
+    if rule.exp.aggregator.needs_public:
+        return context.make_context(rule, 1).public.train(rule.first.flat) - rule.first.flat
+    row = torch.randn(rule.layout.size)
+    return row / row.norm() if option(rule.exp.aggregator) in UNIT_STEPS else 0.01 * row
 
 
 def first_round(world: World, number: int = 1) -> Task:

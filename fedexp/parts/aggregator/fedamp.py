@@ -5,7 +5,10 @@ sum_j xi_ij w_j, over the other clients j, with xi_ij = alpha A'(|w_i - w_j|^2) 
 a step down the gradient of sum_j A(|w_i - w_j|^2), whose factor 2 is in alpha: near models are drawn together most.
 Then it minimises F_i(w) + lambda / (2 alpha) |w - u_i|^2, which is `local=prox` with mu = lambda / alpha, as in
 `algorithm=fedamp`. What it uses is its own w_i. alpha = 0: every client alone. Distances are those of trainable
-entries. `own_weight` is the mean of 1 - sum_j xi_ij over the participants; below 0 the step is too long.
+entries.
+
+`own_weight` is the mean of 1 - sum_j xi_ij over the participants. At 1 nobody is drawn anywhere, since sigma is too
+small for the squared distances of these models; below 0 the step is too long.
 
 Reading: in the paper all clients take part in each round. Here the others are those that were ever heard of, and a
 client that was not starts from their mean, the global model. That mean is otherwise only measured.
@@ -55,7 +58,7 @@ class FedAMP(Aggregator):
     weighting: Literal["uniform"] = "uniform"
 
     alpha: Annotated[float, Range(0)] = 1.0
-    sigma: Annotated[float, Positive] = 1.0
+    sigma: Annotated[float, Positive] = 10.0
 
     def dispatch(self, weights: Weights, owner: np.ndarray, memory: Memory) -> torch.Tensor:
         return self._starts(weights, owner, load_rows(weights, memory))[0]

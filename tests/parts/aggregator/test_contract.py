@@ -6,28 +6,17 @@ import numpy as np
 import pytest
 import torch
 from composing import options
-from worlds import WEIGHTLESS, Tiny, folded, uploads_like, world_of
+from worlds import WEIGHTLESS, Tiny, agreed_row, folded, uploads_like, world_of
 
-from fedexp.core.part import option
 from fedexp.simulation import context
 from fedexp.simulation.checks.pending_checks import PendingChecks
 from fedexp.simulation.round import fold
 from fedexp.simulation.world import World
 
-UNIT_STEPS = {"fedmgda"}  # rules whose steps have the length 1 where all agree
-
 
 @pytest.fixture(params=options("aggregator"))
 def rule(request: pytest.FixtureRequest, tiny: Tiny) -> World:
     return world_of(tiny(f"aggregator={request.param}", "scenario.clients=5", *WEIGHTLESS.get(request.param, ())))
-
-
-def agreed_row(rule: World) -> torch.Tensor:
-    """An update that a rule obeys if all send it: where the server has one of its own, that."""
-    if rule.exp.aggregator.needs_public:
-        return context.make_context(rule, 1).public.train(rule.first.flat) - rule.first.flat
-    row = torch.randn(rule.layout.size)
-    return row / row.norm() if option(rule.exp.aggregator) in UNIT_STEPS else 0.01 * row
 
 
 class TestAggregator:

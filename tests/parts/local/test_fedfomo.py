@@ -189,3 +189,11 @@ def test_engines_agree_and_a_checkpoint_holds_the_models(tiny: Tiny, tmp_path: P
 def test_refusals(tiny: Tiny, words: tuple[str, ...], complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         compatibility.refuse(spec.build(tiny("algorithm=fedfomo", *words)))
+
+
+def test_malicious_clients_with_copies_hold_nothing_out(tiny: Tiny):
+    world = world_of(tiny("algorithm=fedfomo", "scenario.malicious=2", "scenario.malicious_hold_data=false"))
+    honest = np.setdiff1d(np.arange(6), world.malicious)
+    assert not world.judging.sizes[world.malicious].any()
+    assert (world.judging.sizes[honest] > 0).all()
+    assert not np.intersect1d(world.judging.indices, world.partition.indices).size

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from composing import options
-from worlds import WEIGHTLESS, Tiny, folded, uploads_like, world_of
+from worlds import WEIGHTLESS, Tiny, agreed_row, folded, uploads_like, world_of
 
 from fedexp.core.errors import ConfigError
 from fedexp.simulation.setup import compatibility
@@ -21,7 +21,7 @@ class TestPreAggregation:
             with pytest.raises(ConfigError, match=f"pre_aggregation={option} mixes the rows of"):
                 compatibility.refuse(world.exp)
             return
-        row = torch.randn(world.layout.size) * 0.01
+        row = agreed_row(world)
         moved, _ = folded(world, uploads_like(row.expand(7, -1)))
         torch.testing.assert_close(moved, world.first.flat + row)
 

@@ -24,6 +24,7 @@ SETTINGS = {
     ("scenario", "malicious"): ["scenario.malicious=1"],
     ("scenario", "trains_alone"): ["scenario.training=local"],
     ("scenario", "pools_data"): ["scenario.training=central"],
+    ("", "clients_judge"): ["local=fedfomo"],
 }
 
 
