@@ -115,6 +115,7 @@ from fedexp.parts.pacing.contract import Arrivals as Arrivals
 from fedexp.parts.pacing.contract import Pacing as Pacing
 from fedexp.parts.pacing.overlapping import OverlappingPacing as OverlappingPacing
 from fedexp.parts.pacing.timetable import StepRule as StepRule
+from fedexp.parts.pre_aggregation.bounded import BoundedPreAggregation as BoundedPreAggregation
 from fedexp.parts.pre_aggregation.contract import PreAggregation as PreAggregation
 from fedexp.parts.pretraining.contract import Pretraining as Pretraining
 from fedexp.parts.privacy.contract import Ledger as Ledger

@@ -14,7 +14,7 @@ from worlds import world_of
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout, State, Uploads
-from fedexp.parts.local.personal_layer import batch_norm_names, last_linear_names
+from fedexp.parts.local.personal_layer import PersonalLayer, batch_norm_names, last_linear_names
 from fedexp.run.state import checkpoint
 from fedexp.simulation import context
 from fedexp.simulation.measures import own_models as personal
@@ -71,6 +71,20 @@ def test_what_stays_is_chosen_by_patterns(tiny: Tiny, layers: str, names: list[s
     world = world_of(tiny(*SMALL, f"local.layers={layers}"))
     numbered = world.layout.views(torch.arange(world.layout.size))
     assert columns(world).tolist() == torch.cat([numbered[name].reshape(-1) for name in names]).tolist()
+
+
+def test_lg_fedavg_shares_the_last_layer_alone_as_the_complementary_pattern_does(tiny: Tiny):
+    """To the byte: what is sent, what is averaged, what clients keep."""
+    lg, complement = (world_of(tiny(*SMALL, f"local.layers={layers}")) for layers in ("body", "[1.*]"))
+    last = lg.layout.columns(last_linear_names(lg.layout))
+    assert columns(lg).tolist() == np.setdiff1d(np.arange(lg.layout.size), last).tolist()
+    for (ours, _, sent), (theirs, _, other) in zip(lived(lg, 3), lived(complement, 3), strict=True):
+        assert torch.equal(ours.models[0].flat, theirs.models[0].flat)
+        assert torch.equal(sent.delta, other.delta)
+        assert sent.delta[:, last].any()
+        assert all(torch.equal(row, own(theirs)[client]) for client, row in own(ours).items())
+    statistics = Layout(("0.weight", "1.weight", "1.bias", "1.mean"), ((2, 1, 1), (3, 2), (3,), (2,)), 3)
+    assert PersonalLayer(layers="body").private_columns(statistics).tolist() == [0, 1, 11, 12]
 
 
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
