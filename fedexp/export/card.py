@@ -182,7 +182,13 @@ def _privacy_text(trained: TrainedModel) -> str:
     privacy = (trained.record.summary or {}).get("privacy")
     if not privacy:
         return "No promise was made: the model may tell of the examples that it was trained on."
-    return _one_line(str(privacy["promise"])) + ". This holds for the end of the run, and for all rounds before it."
+    promise = _one_line(str(privacy["promise"]))
+    if trained.is_outside_the_promise:
+        return (
+            "The promise of the run does not cover this model: its client trained it, or a part of it, without "
+            f"protection and keeps it to itself. What the client sent is covered: {promise}."
+        )
+    return promise + ". This holds for the end of the run, and for all rounds before it."
 
 
 def _predict_text(trained: TrainedModel) -> str:

@@ -56,6 +56,14 @@ class TrainedModel:
     world: World
     weights: Weights
 
+    @property
+    def is_outside_the_promise(self) -> bool:
+        """Whether it is a client's own model of which a promise of privacy says nothing, since it is never sent."""
+        if self.client_number is None:
+            return False
+        trains_unprotected = self.exp.local.companion is not None or self.exp.evaluation.fine_tune_epochs is not None
+        return trains_unprotected or (self.exp.privacy.covers_uploads and self.exp.local.keeps_rows)
+
 
 def load_trained(
     folder: Path, number: int | None = None, client: Client | None = None, trust: Trust = NO_TRUST

@@ -1,8 +1,8 @@
 """digests.csv: of every round the digest of its models, and a link of a hash chain for each other table.
 
 The digest covers all models in their order, every entry as float32; a replay of the round must give the same. Zeros
-have no sign, since a sum over workers may lose it. Memories are not covered: they hold clocks, and their effect shows
-in the models.
+have no sign, since a sum over workers may lose it. Memories are not covered: they hold clocks. The effect of most shows
+in the models; not of those of models that clients keep to themselves, which only a replay of the round compares.
 
 A link covers the table's link of the round before, the digest, and the table's lines of the round without clocks. So a
 table with a line that was changed, added or lost does not fit its chain, nor does a table of another run.

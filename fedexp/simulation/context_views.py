@@ -178,7 +178,10 @@ class PublicQueries:
         draws = streams(world.exp.seed, self._ctx.round, "public_training", owner=plan.owner)
         batches = draw_all([rule], plan.shards, world.labels, draws)
         task = make_task(world.exp, row[None], plan, batches, {}, self._ctx)
-        return run_task(world, task, 2, world.trainer.run, FINE_TUNING)[0, : len(row)]
+        trained = run_task(world, task, 2, world.trainer.run, FINE_TUNING)[0, : len(row)]
+        private = torch.from_numpy(self._ctx.traffic.private_columns).to(row.device)
+        trained[private] = row[private]
+        return trained
 
     def outputs(self, rows: torch.Tensor, limit: int = 1000) -> torch.Tensor:
         world = self._world

@@ -18,7 +18,9 @@ from fedexp.simulation.setup.experiment import Experiment
 
 
 def private_columns(exp: Experiment, layout: Layout) -> np.ndarray:
-    """The columns `[m]` that never leave their client, ascending."""
+    """The columns `[m]` that never leave their client, ascending; none where one client has the examples of all."""
+    if exp.scenario.pools_data:
+        return np.zeros(0, np.int64)
     return np.arange(layout.size) if exp.scenario.trains_alone else exp.local.private_columns(layout)
 
 

@@ -21,6 +21,8 @@ ODD = (math.nan, math.inf, -math.inf, -1, 0, 1e20, 10**20, 10**400, "3", [3], No
 ENDLESS = {  # keys for which infinity means something
     "aggregator.radius",
     "checkpoint_s",
+    "clustering.eps1",
+    "clustering.eps2",
     "clustering.threshold",
     "privacy.clip",
 }

@@ -111,6 +111,16 @@ def test_the_card_tells_scores_and_privacy(tmp_path):
     assert done.summary["data_sha256"] in text
 
 
+def test_the_card_of_a_model_that_is_never_sent_says_that_no_promise_covers_it(tmp_path):
+    words = ("privacy=dp_sgd", "privacy.noise_multiplier=1", "privacy.clip=1", "privacy.delta=1e-4", "local=ditto")
+    run(*words, "model=mlp", folder=tmp_path / "run", **QUIET)
+    for client, covered in ((None, True), (3, False)):
+        export(tmp_path / "run", tmp_path / f"of_{client}", client=client)
+        text = (tmp_path / f"of_{client}" / "card.md").read_text()
+        assert ("does not cover this model" in text) == (not covered)
+        assert ("This holds for the end of the run" in text) == covered
+
+
 def test_nothing_is_left_behind_by_a_failure(images, tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")

@@ -70,6 +70,16 @@ def min_norm_weights(products: np.ndarray, share: np.ndarray, eps: float) -> np.
     return weight
 
 
+def weights_of_moving(products: np.ndarray, share: np.ndarray, eps: float) -> np.ndarray:
+    """The weights `[C]` of the shortest mixture; rows of no length, which would always be the shortest, get none."""
+    moving = np.flatnonzero((np.diag(products) > 0) & (share > 0))
+    if len(moving) in (0, len(share)):
+        return min_norm_weights(products, share, eps)
+    weight = np.zeros(len(share))
+    weight[moving] = min_norm_weights(products[np.ix_(moving, moving)], share[moving] / share[moving].sum(), eps)
+    return weight
+
+
 class FedMGDA(Aggregator):
     """The shortest convex combination of normalised updates near their shares."""
 
@@ -86,7 +96,7 @@ class FedMGDA(Aggregator):
         norm = distances_to(trainable)
         scale = torch.where(norm > 0, 1 / norm.clamp(min=1e-300), 0.0)
         products = (inner_products(trainable) * scale * scale[:, None]).cpu().numpy()
-        weight = min_norm_weights(products, share.cpu().numpy(), self.eps)
+        weight = weights_of_moving(products, share.cpu().numpy(), self.eps)
         mix = torch.stack([torch.from_numpy(weight).to(device) * scale, share])
         rows = mix_rows(mix, uploads.delta)
         step = torch.cat([rows[0, :parameters], rows[1, parameters:]])

@@ -17,7 +17,7 @@ import torch
 
 from fedexp.parts import Facts, Fraction, Layout, Model, select_rows
 from fedexp.parts.local.heavy_ball import HeavyBall
-from fedexp.parts.local.paired_model import PairedCompanion, refuse_buffers
+from fedexp.parts.local.paired_model import PairedCompanion, refuse_pairs
 
 
 class APFL(HeavyBall):
@@ -33,7 +33,7 @@ class APFL(HeavyBall):
         return APFLCompanion(**{field.name: getattr(self, field.name) for field in fields(self)})
 
     def refuse(self, model: Model, facts: Facts) -> None:
-        refuse_buffers(self, model, facts)
+        refuse_pairs(self, model, facts)
 
 
 class APFLCompanion(PairedCompanion):
@@ -48,6 +48,10 @@ class APFLCompanion(PairedCompanion):
     def combine(self, private: torch.Tensor, shared: torch.Tensor, layout: Layout) -> torch.Tensor:
         alpha, v = private[..., :1], private[..., 1:]
         return alpha * v + (1 - alpha) * shared
+
+    def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
+        steps = super().direction(grad, w, anchor)
+        return torch.cat([grad[..., :1], steps[..., 1:]], dim=-1) if self.weight_decay else steps  # alpha never decays
 
     def update(
         self, w: torch.Tensor, grad: torch.Tensor, slots: torch.Tensor, step: torch.Tensor, active: torch.Tensor | None

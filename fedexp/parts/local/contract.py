@@ -49,6 +49,8 @@ class LocalRule(Workload):
     is_gradient_sum = True  # whether an update is a sum of gradients, whose weights `effective_steps` knows
     no_gradient_sum = "makes updates that are no sums of gradients with known weights"  # said where it is False
 
+    judging_fraction = 0.0  # of a client's training examples, held out to judge other clients' models on
+
     lr: Annotated[float, Positive] = 0.1
 
     clip_norm: Annotated[float, Positive] | None = None
@@ -203,7 +205,10 @@ class LocalRule(Workload):
         return trained.delta(), memory
 
     def receive(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
-        """The memory after the server got the `extra` rows of these uploads, in the order of their owners."""
+        """The memory after the server got the `extra` rows of these uploads, in the order of their owners.
+
+        What `finish` leaves for it must be gathered: a round's jobs may be finished in several groups.
+        """
         return memory
 
     def effective_steps(self, steps: np.ndarray) -> np.ndarray:

@@ -4,8 +4,9 @@ A participant that received w trains it as in FedAvg, and on the same batches it
 lam (v - w)). v begins as the first model, never leaves its client, and is what the client uses; a client that was never
 asked uses the global model. lam = 0 trains every client alone, and a large one holds v at the global model.
 
-Deviation: v takes as many steps as w, at the same rate, where the paper leaves both free. The simulation keeps a row
-for every client that was ever selected. A training that is not finite leaves v as it was.
+A promise of privacy covers what is sent, not v, which is trained without noise. Deviation: v takes as many steps as w,
+at the same rate, where the paper leaves both free. The simulation keeps a row for every client that was ever selected.
+A training that is not finite leaves v as it was.
 """
 
 from dataclasses import fields

@@ -4,8 +4,8 @@ A batch costs the mean loss plus beta / d**2 times the squared Frobenius norm of
 features, which are what the last linear layer is given. So no dimension of the features becomes a copy of another, as
 happens to clients that hold few classes. The paper's beta is 0.1.
 
-Features are normalised over the batch, their variance plus 1e-8. A batch of one example has no correlations. beta = 0
-is SGD.
+Features are normalised over the batch, their variance plus 1e-8. A batch of one example has no correlations. In texts
+each position counts as an example. beta = 0 is SGD.
 """
 
 from typing import Annotated
@@ -45,4 +45,11 @@ class FedDecorr(HeavyBall):
             )
 
     def cost_of_batch(self, own_outputs: ModelOutputs, share: torch.Tensor) -> torch.Tensor | None:
-        return self.beta * decorrelation_cost(own_outputs.features.flatten(1), share) if self.beta else None
+        if not self.beta:
+            return None
+        features = (
+            own_outputs.features.flatten(1, -2) if own_outputs.features.dim() > 2 else own_outputs.features[:, None]
+        )
+        positions = features.shape[1]  # of a sequence, each with features of its own
+        shares = (share / positions).repeat_interleave(positions)
+        return self.beta * decorrelation_cost(features.flatten(0, 1), shares)

@@ -50,13 +50,26 @@ class FedDyn(AnyOptimizer):
         gradients = client_gradients(trained.owner, memory, moved) - self.alpha * moved
         valid = np.flatnonzero(trained.valid_rows())
         rows = gradients[torch.from_numpy(valid).to(gradients.device)]
-        return sent, memory | {"awaited": torch.from_numpy(trained.owner[valid]), "gradients": rows}
+        pending = pending_gradients(memory, rows).with_rows(trained.owner[valid], rows)
+        return sent, memory | {"awaited": pending.owner, "gradients": pending.rows}
 
     def receive(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
-        owner = memory["awaited"].numpy()
-        heard = np.flatnonzero(np.isin(owner, uploads.owner))
-        rows = memory["gradients"][torch.from_numpy(heard).to(memory["gradients"].device)]
-        return ClientRows.load(memory, rows.shape[1], rows).with_rows(owner[heard], rows).save()
+        pending = pending_gradients(memory, uploads.delta[:, : ctx.layout.parameters])
+        heard = np.flatnonzero(np.isin(pending.owner.numpy(), uploads.owner))
+        rows = pending.rows[torch.from_numpy(heard).to(pending.rows.device)]
+        stored = ClientRows.load(
+            {name: memory[name] for name in ("owner", "rows") if name in memory}, rows.shape[1], rows
+        )
+        return stored.with_rows(pending.owner.numpy()[heard], rows).save()
+
+
+def pending_gradients(memory: Memory, like: torch.Tensor) -> ClientRows:
+    """The g_k of clients that trained in this round, until it is clear whose upload arrived; `like` is `[n, P]`.
+
+    A round's jobs may come in several groups.
+    """
+    pending = {"owner": memory["awaited"], "rows": memory["gradients"]} if "awaited" in memory else {}
+    return ClientRows.load(pending, like.shape[1], like)
 
 
 def client_gradients(owner: np.ndarray, memory: Memory, like: torch.Tensor) -> torch.Tensor:

@@ -16,7 +16,7 @@ import torch
 
 from fedexp.parts import ConfigError, Facts, Layout, Loss, Model, option, readable_network
 from fedexp.parts.local.class_logits import ClassLogits
-from fedexp.parts.local.paired_model import PairedCompanion, refuse_buffers
+from fedexp.parts.local.paired_model import PairedCompanion, refuse_pairs
 from fedexp.parts.local.personal_layer import last_linear_names
 
 FEW = 1e-8  # examples of a class that a client does not have
@@ -40,7 +40,7 @@ class FedRoD(ClassLogits):
         return balance_logits(logits, counts)
 
     def refuse(self, model: Model, facts: Facts) -> None:
-        refuse_buffers(self, model, facts)
+        refuse_pairs(self, model, facts)
         if not last_linear_names(Layout.of(readable_network(model, facts))):
             raise ConfigError(
                 f"local=fedrod gives clients a last linear layer of their own, but model={option(model)} has none; use "

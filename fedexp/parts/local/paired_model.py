@@ -2,7 +2,8 @@
 
 A client has private entries; a function combines them with the entries w of the shared network to those of the
 model that it uses. In each step w descends the cost of its own answers, as it does in the model that is sent, and the
-client's entries descend the cost of the combined model's answers, whose gradient does not reach w.
+client's entries descend the cost of the combined model's answers, whose gradient does not reach w. Dropout draws other
+units in the second pass. A promise of privacy covers what is sent: companions are trained without noise.
 
 Legend: B batch, D entries of the model, P trainable ones, O private ones.
 """
@@ -114,8 +115,16 @@ def shared_layout(layout: Layout) -> Layout:
     return Layout(names, layout.shapes[1:], layout.trainable - 1)
 
 
-def refuse_buffers(rule: HeavyBall, model: Model, facts: Facts) -> None:
-    """Raises ConfigError for a network with entries that are not trained, of which there would be two sets."""
+def refuse_pairs(rule: HeavyBall, model: Model, facts: Facts) -> None:
+    """Raises ConfigError for a network with entries that are not trained, of which there would be two sets.
+
+    Also where gradients are clipped: those of both models would be shortened as one.
+    """
+    if rule.clip_norm is not None:
+        raise ConfigError(
+            f"local.clip_norm={rule.clip_norm:g} would shorten the gradients of both models of local={option(rule)} as "
+            "one; use local.clip_norm=null"
+        )
     layout = Layout.of(readable_network(model, facts))
     if layout.size > layout.parameters:
         raise ConfigError(

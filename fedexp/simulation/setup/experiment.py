@@ -150,7 +150,7 @@ class Experiment(Part):
     @property
     def judging_fraction(self) -> float:
         """Which part of its training examples each client holds out to judge the models of others by."""
-        return getattr(self.local, "judging_fraction", 0.0)
+        return self.local.judging_fraction
 
     @property
     def clients_judge(self) -> bool:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from worlds import Tiny, folded, rounds_with_rows, uploads_like, world_of
 
 from fedexp.maths.rows import distances_to, mix_rows
-from fedexp.parts.aggregator.fedmgda import duality_gap, min_norm_weights, nearest_weights
+from fedexp.parts.aggregator.fedmgda import duality_gap, min_norm_weights, nearest_weights, weights_of_moving
 from fedexp.simulation.round import run_round
 from fedexp.simulation.world import World
 
@@ -115,3 +115,9 @@ def test_engines_agree_and_the_rate_is_the_length(tiny: Tiny):
         assert row["aggregator.step_norm"] <= 1
         ends.append(states[-1].models[0].flat)
     torch.testing.assert_close(*ends, rtol=1e-3, atol=1e-4)
+
+
+def test_updates_of_no_length_do_not_stop_the_others():
+    products = np.diag([1.0, 0.0, 1.0])
+    assert weights_of_moving(products, np.full(3, 1 / 3), 1.0) == pytest.approx([0.5, 0, 0.5])
+    assert weights_of_moving(0 * products, np.full(3, 1 / 3), 1.0).sum() == pytest.approx(1)

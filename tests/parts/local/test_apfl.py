@@ -97,3 +97,10 @@ def test_networks_with_statistics_are_refused(tiny: Tiny):
     with pytest.raises(ConfigError, match="local=apfl asks a network twice in each step, but model=complex_cnn"):
         compatibility.refuse(spec.build(tiny(*words)))
     compatibility.refuse(spec.build(tiny(*words, "model.norm=group")))
+
+
+def test_clipped_gradients_are_refused_and_the_weight_does_not_decay(tiny: Tiny):
+    with pytest.raises(ConfigError, match=r"local\.clip_norm=1 would shorten the gradients of both models"):
+        compatibility.refuse(spec.build(tiny("local=apfl", "local.clip_norm=1")))
+    row = torch.tensor([[0.5, 4.0]])
+    assert APFLCompanion(weight_decay=0.5).direction(torch.zeros(1, 2), row, row).tolist() == [[0.0, 2.0]]

@@ -8,7 +8,8 @@ from worlds import Tiny, first_round, train_first_round, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
-from fedexp.parts.local.feddecorr import decorrelation_cost
+from fedexp.parts import ModelOutputs
+from fedexp.parts.local.feddecorr import FedDecorr, decorrelation_cost
 from fedexp.simulation.setup import compatibility
 
 UNEQUAL = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "model.hidden=[6]")
@@ -66,3 +67,11 @@ def test_what_protects_single_examples_is_refused(tiny: Tiny):
     words = ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
     with pytest.raises(ConfigError, match="local=feddecorr makes an example's cost depend on other models or examples"):
         compatibility.refuse(spec.build(tiny("local=feddecorr", *words)))
+
+
+def test_in_texts_every_position_counts_as_an_example():
+    features = torch.randn(3, 5, 4)
+    rule, share = FedDecorr(beta=2.0), torch.tensor([0.5, 0.5, 0.0])
+    cost = rule.cost_of_batch(ModelOutputs(features, features), share)
+    expected = 2 * decorrelation_cost(features[:2].reshape(10, 4), torch.full((10,), 0.1))
+    torch.testing.assert_close(cost, expected)
