@@ -115,13 +115,13 @@ def _chapter(laws: Sequence[Law]) -> Iterator[str]:
     for option, members in groupby(laws, key=lambda law: law.option):
         yield from (f"### {_title(laws[0].group, option)}", "")
         for law in members:
-            yield fill(law.sentence, COLUMNS - 2, initial_indent="* ", subsequent_indent="  ", break_on_hyphens=False)
+            yield fill(f"{law.sentence}:", COLUMNS - 2, initial_indent="* ", subsequent_indent="  ", break_on_hyphens=False)
             yield f"  `{law.test}`"
         yield ""
 
 
 def _title(group: str, option: str) -> str:
-    return f"{group}={option}" if option else f"every {group}"
+    return f"{group}={option}" if option else f"every option of {group}"
 
 
 if __name__ == "__main__":

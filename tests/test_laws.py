@@ -56,8 +56,8 @@ def test_a_law_by_hand(tmp_path: Path):
     ]
     text = laws.page(found)
     assert "Each of these 2 laws" in text
-    assert "## local\n\nHow a client trains in its turn.\n\n### local=prox\n\n* mu = 0 is FedAvg\n  `tests/" in text
-    assert text.index("## local") < text.index("### every aggregator")
+    assert "## local\n\nHow a client trains in its turn.\n\n### local=prox\n\n* mu = 0 is FedAvg:\n  `tests/" in text
+    assert text.index("## local") < text.index("### every option of aggregator")
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_shares_of_clients(tiny: Tiny, weighting: str, expected: list[float]):
     assert rule.shares(nobody).tolist() == [0]
 
 
-@pytest.mark.law("aggregator=fedavg", "30 examples count three times as much as 10, and as much with weighting=uniform")
+@pytest.mark.law("aggregator=fedavg", "30 examples count three times as much as 10, and equally with weighting=uniform")
 @pytest.mark.parametrize(("weighting", "expected"), [("num_samples", [4.0, -0.5]), ("uniform", [3.0, 0.0])])
 def test_thirty_examples_count_three_times_ten(tiny: Tiny, weighting: str, expected: list[float]):
     rule = spec.build(tiny(f"aggregator.weighting={weighting}")).aggregator

@@ -19,7 +19,7 @@ FEDNTD = ("local=fedntd", *UNEQUAL)
 
 
 @pytest.mark.law("local=fedntd", "the divergence gives the logit of the true class no gradient")
-@pytest.mark.law("local=fedntd", "logits that differ by a constant diverge by 0")
+@pytest.mark.law("local=fedntd", "the divergence of logits that differ by a constant is 0")
 def test_the_divergence_by_hand():
     """Without class 0, p = (1/2, 1/2) and q = (1/4, 3/4): KL = ln 2 - ln(3) / 2; logits of class 0 do not matter."""
     received = torch.tensor([[9.0, 0.0, 0.0]], dtype=torch.float64)
