@@ -115,7 +115,7 @@ def _chapter(laws: Sequence[Law]) -> Iterator[str]:
     for option, members in groupby(laws, key=lambda law: law.option):
         yield from (f"### {_title(laws[0].group, option)}", "")
         for law in members:
-            yield fill(f"{law.sentence}:", COLUMNS - 2, initial_indent="* ", subsequent_indent="  ", break_on_hyphens=False)
+            yield fill(f"* {law.sentence}:", COLUMNS, subsequent_indent="  ", break_on_hyphens=False)
             yield f"  `{law.test}`"
         yield ""
 

@@ -100,7 +100,9 @@ def test_without_smoothing_the_centre_is_the_rule_of_that_name(tiny: Tiny, penal
         torch.testing.assert_close(state.models[0].flat, after.flat, atol=1e-6, rtol=0)
 
 
-@pytest.mark.law("local=fedplus", "mu = 0 and mixing = 0: clients start from their own models and are drawn to them, to the byte")
+@pytest.mark.law(
+    "local=fedplus", "mu = 0 and mixing = 0: clients start from their own models and are drawn to them, to the byte"
+)
 @pytest.mark.parametrize("penalty", ["l2_squared", "l2", "l1"])
 def test_mu_zero_is_no_federation(tiny: Tiny, penalty: str):
     """Whatever the server sends, clients begin and are drawn to their own models, bit by bit."""
