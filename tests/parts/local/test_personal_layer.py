@@ -206,7 +206,8 @@ def test_clients_that_contradict_each_other(tiny: Tiny, engine: str):
 
 
 @pytest.mark.law(
-    "local=personal_layer", "FedPer: no attack, noise or server rule moves the last layer of the global model"
+    "local=personal_layer",
+    "FedPer: attacks, noise, robust rules and server optimizers do not move the last layer of the global model",
 )
 @pytest.mark.parametrize(
     "words",

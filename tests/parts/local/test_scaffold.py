@@ -149,7 +149,9 @@ def test_it_sends_twice_as_much(tiny: Tiny):
     assert sizes[1] == tuple(2 * value for value in sizes[0])
 
 
-@pytest.mark.law("local=scaffold", "that variate is the same with momentum, Adam and AdamW")
+@pytest.mark.law(
+    "local=scaffold", "after one step on a full batch a client's variate is the same with momentum, Adam and AdamW"
+)
 @pytest.mark.parametrize(
     "words", [(), ("momentum=0.9",), ("optimizer=adam", "lr=0.01"), ("optimizer=adamw", "lr=0.01")]
 )
