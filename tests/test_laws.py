@@ -11,8 +11,8 @@ ABOVE = "import pytest\n\n\n@pytest.mark.law({})\ndef test_it():\n    assert Tru
 METHODS = """
 algorithm: fedprox fedbn ca2fl
 aggregator: fedavg
-local: prox scaffold feddyn feddecorr fedplus moon fedlc fedntd fedrs personal_layer fedrep fedbabu ditto apfl fedrod pfedme
-local: fedfomo
+local: prox scaffold feddyn feddecorr fedplus moon fedlc fedntd fedrs personal_layer fedrep fedbabu ditto apfl
+local: fedrod pfedme fedfomo
 clustering: ifca cfl
 selector: s_fedavg greedyfed ucb afl power_of_choice oort
 privacy: dp_sgd client_central client_local
