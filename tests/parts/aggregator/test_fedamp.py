@@ -75,8 +75,10 @@ def alone(world: World) -> torch.Tensor:
     everyone, rows = np.arange(world.partition.clients), world.first.flat.expand(world.partition.clients, -1)
     for number in range(1, world.exp.rounds + 1):
         ctx = context.make_context(world, number)
-        plan, zero = ctx.plan(everyone), everyone * 0
-        jobs = Jobs(plan.owner, plan.shards, None, None, model=zero, begun=zero + number, received=rows)
+        plan, begun = ctx.plan(everyone), everyone * 0 + number
+        models = tuple(Weights(row, world.layout) for row in rows)
+        sent = lambda _, models=models: models  # noqa: E731
+        jobs = Jobs(plan.owner, plan.shards, None, None, model=everyone, begun=begun, sent=sent)
         rows = rows + work(world.exp, world, jobs, {}, ctx)[0].delta
     return rows
 

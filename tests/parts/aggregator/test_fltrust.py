@@ -76,8 +76,8 @@ def test_the_servers_update_is_that_of_a_client_with_the_public_examples(tiny: T
     words = ("local.batch_size=full", "local.epochs=3", "schedule=step", "schedule.every=1", "schedule.gamma=0.5")
     for engine in ("loop", "stacked"):
         world = world_of(tiny(*PUBLIC, *words, f"engine={engine}"))
-        ctx, one = context.make_context(world, 2), np.array([2])
-        jobs = Jobs(one, (world.public_index,), None, None, model=one * 0, begun=one, received=world.first.flat[None])
+        ctx, one, first = context.make_context(world, 2), np.array([2]), (world.first,)
+        jobs = Jobs(one, (world.public_index,), None, None, model=one * 0, begun=one, sent=lambda _, first=first: first)
         client = work(world.exp, world, jobs, {}, ctx)[0].delta[0]
         torch.testing.assert_close(ctx.public.train(world.first.flat) - world.first.flat, client)
         assert len(world.public_index) == 30
