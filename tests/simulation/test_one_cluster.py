@@ -60,6 +60,7 @@ def test_it_is_the_plain_run(tiny: Tiny, part: str, tmp_path: Path):
     assert (tmp_path / "one" / "clients.csv").read_bytes() == (tmp_path / "plain" / "clients.csv").read_bytes()
 
 
+@pytest.mark.law("clustering=output_similarity", "an infinite threshold is a run without clusters, to the byte")
 def test_its_models_are_the_plain_run_s(tiny: Tiny):
     states = []
     for more in ((), ONE):

@@ -42,6 +42,7 @@ def accuracy(world: World, row: torch.Tensor, x: torch.Tensor, y: torch.Tensor) 
 
 
 class TestLocal:
+    @pytest.mark.law("algorithm=local", "every client ends with the model of its own examples alone")
     @pytest.mark.parametrize("local", ["local=sgd", "local=adam"])
     def test_each_has_the_model_of_its_own_data_alone(self, tiny: Tiny, local: str):
         world, plain = world_of(tiny(*LOCAL, local)), world_of(tiny("selector=all", local, HELD))
@@ -51,6 +52,7 @@ class TestLocal:
             torch.testing.assert_close(rows[client], trained_alone(plain, client))
         assert len({tuple(row.tolist()) for row in rows}) == world.partition.clients
 
+    @pytest.mark.law("algorithm=local", "nothing is sent, and the global model keeps its first bytes")
     def test_nothing_is_sent_and_no_global_model_moves(self, tiny: Tiny):
         world = world_of(tiny(*LOCAL))
         for state, row, _ in rounds_with_rows(world):
@@ -103,6 +105,9 @@ class TestCentral:
         for client in range(plain.partition.clients):
             assert world.held_out.shard(client).tolist() == plain.held_out.shard(client).tolist()
 
+    @pytest.mark.law(
+        "algorithm=central", "it is the model of a federation of one client that holds everything, to the byte"
+    )
     def test_it_is_the_model_of_the_federation_of_one(self, tiny: Tiny):
         """With nothing held out both train on all examples, in the same order."""
         whole = "evaluation.personal_fraction=0"

@@ -42,6 +42,7 @@ def matched(nets: list[Network], share: np.ndarray, *values: float, sweeps: int 
 INPUTS = np.random.default_rng(9).normal(size=(11, 7))
 
 
+@pytest.mark.law("aggregator=pfnm", "the order of a client's hidden units does not matter")
 @pytest.mark.parametrize("widths", DEEP)
 def test_permuting_hidden_units_changes_nothing(drawn: Drawn, widths: tuple[int, ...]):
     nets, share = [drawn(widths, seed) for seed in range(4)], shares(4, 3)
@@ -52,6 +53,7 @@ def test_permuting_hidden_units_changes_nothing(drawn: Drawn, widths: tuple[int,
     np.testing.assert_allclose(forward(turned, x), forward(net, x), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.law("aggregator=pfnm", "equal networks with their units in other orders give the network back")
 @pytest.mark.parametrize("widths", DEEP)
 def test_equal_nets_give_the_net_back(drawn: Drawn, widths: tuple[int, ...]):
     net = drawn(widths, 1)
@@ -72,6 +74,7 @@ def test_layers_grow_where_nets_differ(drawn: Drawn, widths: tuple[int, ...]):
     assert np.isfinite(forward(net, INPUTS[:, : widths[0]])).all()
 
 
+@pytest.mark.law("aggregator=pfnm", "a unit that all m clients share shrinks by (m / s) / (m / s + 1 / s0)")
 def test_shrinkage_by_hand(drawn: Drawn):
     """Four equal clients: (m / s) / (m / s + 1 / s0) with m = 4; output weights count 1 in all, their shares add up."""
     net, s, s0 = drawn((7, 5, 3), 1), 0.5, 2.0

@@ -28,6 +28,7 @@ def forward(net: Network) -> np.ndarray:
     return np.maximum(x @ net.weights[0].T + net.biases[0], 0) @ net.weights[1].T + net.biases[1]
 
 
+@pytest.mark.law("aggregator=spahm", "the order of a client's hidden units does not matter")
 @pytest.mark.parametrize("alike", [True, False])
 def test_permuting_hidden_units_changes_nothing(drawn: Drawn, alike: bool):
     """Noisy copies of one network, which share units; and networks that have nothing in common."""
@@ -46,6 +47,7 @@ def test_permuting_hidden_units_changes_nothing(drawn: Drawn, alike: bool):
     np.testing.assert_allclose(forward(turned), forward(net), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.law("aggregator=spahm", "equal networks with their units in other orders give the network back")
 def test_equal_nets_give_the_net_back(drawn: Drawn):
     net = drawn((7, 5, 3), 1)
     found = matched([permuted(net, seed) for seed in range(4)])
@@ -53,6 +55,7 @@ def test_equal_nets_give_the_net_back(drawn: Drawn):
     np.testing.assert_allclose(forward(found), forward(net), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.law("aggregator=spahm", "the output bias is the clients' mean by their shares")
 def test_the_output_bias_is_the_mean_by_shares(drawn: Drawn):
     nets = [drawn((7, 5, 3), seed) for seed in range(4)]
     wanted = sum(part * net.biases[1] for part, net in zip(SHARE, nets, strict=True))

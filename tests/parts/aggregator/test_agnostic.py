@@ -18,6 +18,7 @@ def test_the_projection_by_hand():
     assert project_to_simplex(np.array([0.2, 0.3, 0.5])) == pytest.approx([0.2, 0.3, 0.5])
 
 
+@pytest.mark.law("aggregator=agnostic", "the mixture is projected to the nearest point of the simplex")
 @pytest.mark.parametrize("seed", range(5))
 def test_no_point_of_the_simplex_is_closer(seed: int):
     rng = np.random.default_rng(seed)
@@ -42,6 +43,7 @@ def test_two_rounds_by_hand(tiny: Tiny):
     assert memory["aggregator"]["0"]["mixture"].tolist() == pytest.approx([0.3, 0.7])
 
 
+@pytest.mark.law("aggregator=agnostic", "lr = 0 is the mean, to the byte, and the mixture stays uniform")
 def test_without_a_rate_it_is_the_mean(tiny: Tiny):
     ours, plain = world_of(tiny(*TWO, "aggregator.lr=0")), world_of(tiny("aggregator.weighting=uniform", *TWO[1:]))
     rows = torch.linspace(-1, 1, 2 * ours.layout.size).reshape(2, -1)
@@ -52,6 +54,9 @@ def test_without_a_rate_it_is_the_mean(tiny: Tiny):
     assert memory["aggregator"]["0"]["mixture"].tolist() == [0.5, 0.5]
 
 
+@pytest.mark.law("aggregator=agnostic", "clients whose losses are not finite do not count")
+@pytest.mark.law("aggregator=qfedavg", "clients whose losses are not finite do not count")
+@pytest.mark.law("aggregator=term", "clients whose losses are not finite do not count")
 @pytest.mark.parametrize("algorithm", ["qfedavg", "term", "agnostic"])
 @pytest.mark.parametrize("loss", [np.inf, np.nan])
 def test_who_reports_no_finite_loss_does_not_count(tiny: Tiny, algorithm: str, loss: float):

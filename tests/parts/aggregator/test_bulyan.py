@@ -42,6 +42,7 @@ def test_one_attacker_by_hand():
     assert bulyan(rows, 1).tolist() == [3]
 
 
+@pytest.mark.law("aggregator=bulyan", "f = 0 is the mean")
 def test_without_attackers_it_is_the_mean():
     assert bulyan(torch.tensor([[1.0], [2.0], [6.0]]), 0).tolist() == [3]
 
@@ -55,6 +56,9 @@ def test_the_choice_equals_the_loops(data: st.DataObject):
     assert select_by_krum(square, f, count).tolist() == slow_choice(square.tolist(), f, count)
 
 
+@pytest.mark.law(
+    "aggregator=bulyan", "the result is the mean around the median of the rows that Krum chooses one after another"
+)
 @given(st.data())
 def test_equals_the_loops(data: st.DataObject):
     rows = data.draw(whole(least=7, most=16) | wild(least=7, most=16, mixed=False))  # mixed sizes hide what is a tie

@@ -33,6 +33,9 @@ def test_by_hand():
     assert (row.item(), columns) == (pytest.approx(0, abs=1e-9), {"kept": 3})
 
 
+@pytest.mark.law(
+    "aggregator=caf", "of the means on the way of Algorithm 2 it is the one with the least largest variance"
+)
 @pytest.mark.parametrize("seed", range(6))
 def test_equals_the_loop(seed: int):
     rows, f = normal(seed, 9, 4), 1 + seed % 4
@@ -40,6 +43,7 @@ def test_equals_the_loop(seed: int):
     torch.testing.assert_close(CAF().reduce_and_report(rows, equal_shares(9), f)[0].double(), slow(rows, f))
 
 
+@pytest.mark.law("aggregator=caf", "f = 0 is the mean, and equal rows are their own result")
 def test_without_attackers_and_of_equal_rows_it_is_the_mean():
     rows = normal(1, 5, 3)
     torch.testing.assert_close(CAF().reduce_and_report(rows, equal_shares(5), 0)[0], rows.mean(dim=0))

@@ -57,6 +57,7 @@ def test_iterations_and_the_median_as_radius():
     assert memory["columns"] == {"radius": pytest.approx(2 / 3), "clipped": 1}
 
 
+@pytest.mark.law("aggregator=centered_clipping", "a round of nobody leaves the model and the centre that is remembered")
 def test_a_round_of_nobody_changes_nothing():
     path, memory = played(CenteredClipping(radius=2), [1, 3], [])
     assert path == [1.5, 0]
@@ -64,6 +65,10 @@ def test_a_round_of_nobody_changes_nothing():
     assert memory["columns"] == {"radius": None, "clipped": 0}
 
 
+@pytest.mark.law(
+    "aggregator=centered_clipping",
+    "the centre moves by the mean of what leads from it to the rows, each cut to the radius",
+)
 @given(rows=wild(mixed=False), radius=st.sampled_from([1e-30, 1e-3, 1.0, 1e30]), seed=st.integers(0, 99))
 def test_equals_the_loop(rows: torch.Tensor, radius: float, seed: int):
     centre = normal(seed, rows.shape[1]).double() * float(rows.abs().max())

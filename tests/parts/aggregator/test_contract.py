@@ -20,11 +20,15 @@ def rule(request: pytest.FixtureRequest, tiny: Tiny) -> World:
 
 
 class TestAggregator:
+    @pytest.mark.law(
+        "aggregator", "if all send one update, it is the step (fltrust: the server's own, fedmgda: of length 1)"
+    )
     def test_agreeing_clients_are_obeyed(self, rule: World):
         row = agreed_row(rule)
         moved, _ = folded(rule, uploads_like(row.expand(5, -1)))
         torch.testing.assert_close(moved, rule.first.flat + row)
 
+    @pytest.mark.law("aggregator", "the order of clients does not matter, to the byte")
     def test_order_of_clients_does_not_matter(self, rule: World):
         delta = torch.randn(5, rule.layout.size)
         order = [3, 0, 4, 2, 1]
@@ -32,10 +36,12 @@ class TestAggregator:
         turned, _ = folded(rule, uploads_like(delta[order], order))
         assert torch.equal(straight, turned)
 
+    @pytest.mark.law("aggregator", "a round that nobody came to leaves the model as it is, to the byte")
     def test_nobody_leaves_the_model_as_it_is(self, rule: World):
         moved, _ = folded(rule, uploads_like(torch.zeros(0, rule.layout.size)))
         assert torch.equal(moved, rule.first.flat)
 
+    @pytest.mark.law("aggregator", "updates that are not finite change nothing, to the byte")
     def test_what_is_not_finite_is_dropped_and_counted(self, rule: World):
         delta = torch.randn(5, rule.layout.size)
         spoiled = delta.clone()
@@ -63,6 +69,7 @@ class TestAggregator:
         assert all(report.keys() == reports[0].keys() for report in reports)
         assert all(value is None or type(value) in (int, float) for report in reports for value in report.values())
 
+    @pytest.mark.law("aggregator", "clients without examples change nothing, to the byte")
     def test_clients_without_examples_have_no_say(self, rule: World):
         delta = torch.randn(5, rule.layout.size)
         delta[[1, 4]] = 0

@@ -8,6 +8,7 @@ from worlds import Tiny, folded, uploads_like, world_of
 from fedexp.parts.aggregator.dnc import DnC, outlying_rows
 
 
+@pytest.mark.law("aggregator=dnc", "f = 0 throws nobody out")
 def test_by_hand():
     """Along the first axis the mean is 2: squares 4, 1, 4, 1, 36, of which 36 goes, then the later one of the 4."""
     rows = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [8.0, 0.0]])
@@ -16,6 +17,7 @@ def test_by_hand():
     assert outlying_rows(rows, 0).tolist() == []
 
 
+@pytest.mark.law("aggregator=dnc", "who goes lies farthest along the first singular direction")
 @pytest.mark.parametrize("seed", range(5))
 def test_equals_the_singular_vectors(seed: int):
     rows = normal(seed, 8, 5)
@@ -25,6 +27,7 @@ def test_equals_the_singular_vectors(seed: int):
     assert sorted(outlying_rows(rows, 3).tolist()) == sorted(scores.argsort(descending=True)[:3].tolist())
 
 
+@pytest.mark.law("aggregator=dnc", "at least one row is left")
 def test_at_least_one_row_is_left():
     assert [DnC().max_byzantine(rows) for rows in (0, 1, 5)] == [-1, 0, 4]
     assert DnC(iterations=3).max_byzantine(7) == 2

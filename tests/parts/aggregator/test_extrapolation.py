@@ -20,6 +20,7 @@ def test_by_hand(tiny: Tiny):
     torch.testing.assert_close((model - world.first.flat)[:2], torch.tensor([rate / 2, 0.0]))
 
 
+@pytest.mark.law("aggregator=extrapolation", "of equal updates the rate is 1 and the step FedAvg's, to the byte")
 def test_equal_updates_are_averaged_as_they_are(tiny: Tiny):
     ours, plain = world_of(tiny("algorithm=fedexp")), world_of(tiny("aggregator.weighting=uniform"))
     rows = torch.linspace(-1, 1, ours.layout.size).expand(3, -1)
@@ -35,6 +36,7 @@ def test_nobody_came(tiny: Tiny):
     assert memory["aggregator"]["columns"]["rate"] is None
 
 
+@pytest.mark.law("aggregator=extrapolation", "the step is the mean of the updates times the rate")
 def test_the_weights_are_those_of_the_mean(tiny: Tiny):
     """Of a run whose clients disagree the step is the mean of its shares, times the rate."""
     world = world_of(tiny("algorithm=fedexp", "aggregator.weighting=num_samples", "federation=dirichlet", "rounds=2"))

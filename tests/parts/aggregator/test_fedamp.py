@@ -41,6 +41,9 @@ def test_starts_by_hand():
     torch.testing.assert_close(starts, torch.tensor([second, [9.0, 9.0, 9.0], first]))
 
 
+@pytest.mark.law(
+    "aggregator=fedamp", "a client's start is a step down the gradient of the attraction between the models"
+)
 def test_a_start_is_a_step_down_the_gradient_of_the_attraction():
     w = torch.randn(4, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(3)).requires_grad_()
     square = (w[0] - w[1:]).square().sum(dim=1)
@@ -72,12 +75,15 @@ def alone(world: World) -> torch.Tensor:
     everyone, rows = np.arange(world.partition.clients), world.first.flat.expand(world.partition.clients, -1)
     for number in range(1, world.exp.rounds + 1):
         ctx = context.make_context(world, number)
-        plan, zero = ctx.plan(everyone), everyone * 0
-        jobs = Jobs(plan.owner, plan.shards, None, None, model=zero, begun=zero + number, received=rows)
+        plan, begun = ctx.plan(everyone), everyone * 0 + number
+        models = tuple(Weights(row, world.layout) for row in rows)
+        sent = lambda _, models=models: models  # noqa: E731
+        jobs = Jobs(plan.owner, plan.shards, None, None, model=everyone, begun=begun, sent=sent)
         rows = rows + work(world.exp, world, jobs, {}, ctx)[0].delta
     return rows
 
 
+@pytest.mark.law("aggregator=fedamp", "alpha = 0 is every client training alone, to the byte")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_without_a_step_every_client_trains_alone_to_the_byte(tiny: Tiny, engine: str):
     words, ends = (*ALL, f"engine={engine}"), []
@@ -90,6 +96,9 @@ def test_without_a_step_every_client_trains_alone_to_the_byte(tiny: Tiny, engine
     assert not torch.allclose(ends[1], expected, atol=1e-3)
 
 
+@pytest.mark.law(
+    "aggregator=fedamp", "a client uses what it trained last, to the byte, and the global model if it never did"
+)
 def test_a_client_uses_what_it_trained_last(tiny: Tiny):
     world = world_of(tiny("algorithm=fedamp", "rounds=3"))
     before = world.initial_state()

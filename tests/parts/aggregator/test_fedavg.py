@@ -22,6 +22,7 @@ def test_weighted_mean_accumulates_in_double_precision():
     assert weighted_mean(delta, share).item() == pytest.approx((1e4 + 0.1) / 1001, rel=1e-7)
 
 
+@pytest.mark.law("aggregator=fedavg", "shares sum to 1, and a client without examples has none")
 @pytest.mark.parametrize(("weighting", "expected"), [("num_samples", [0.25, 0.75, 0]), ("uniform", [0.5, 0.5, 0])])
 def test_shares_of_clients(tiny: Tiny, weighting: str, expected: list[float]):
     rule = spec.build(tiny(f"aggregator.weighting={weighting}")).aggregator
@@ -32,6 +33,7 @@ def test_shares_of_clients(tiny: Tiny, weighting: str, expected: list[float]):
     assert rule.shares(nobody).tolist() == [0]
 
 
+@pytest.mark.law("aggregator=fedavg", "30 examples count three times as much as 10, and equally with weighting=uniform")
 @pytest.mark.parametrize(("weighting", "expected"), [("num_samples", [4.0, -0.5]), ("uniform", [3.0, 0.0])])
 def test_thirty_examples_count_three_times_ten(tiny: Tiny, weighting: str, expected: list[float]):
     rule = spec.build(tiny(f"aggregator.weighting={weighting}")).aggregator

@@ -42,6 +42,8 @@ def test_weights_by_hand():
     assert weights_of([[1, 0], [0, 0.5]], 1) == pytest.approx([0.2, 0.8])  # a^2 + (1 - a)^2 / 4 is least at a = 1/5
 
 
+@pytest.mark.law("aggregator=fedmgda", "no weights within eps of the shares give a shorter step")
+@pytest.mark.law("aggregator=fedmgda", "with eps = 1 the step goes along with every update")
 @given(st.integers(1, 12), st.integers(1, 6), st.integers(0, 2**32), st.sampled_from([0.01, 0.1, 0.5, 1.0]))
 def test_no_other_weights_are_better(clients: int, width: int, seed: int, eps: float):
     rng = np.random.default_rng(seed)
@@ -67,6 +69,7 @@ def step_of(world: World, *entries: list[float]) -> tuple[torch.Tensor, dict[str
     return model - world.first.flat, memory["aggregator"]["columns"]
 
 
+@pytest.mark.law("aggregator=fedmgda", "opposed updates give nothing, however long they are")
 def test_opposed_updates_give_nothing_however_long(tiny: Tiny):
     world = world_of(tiny("aggregator=fedmgda", "aggregator.eps=0"))
     step, columns = step_of(world, [3.0, 4.0], [-3.0, -4.0])
@@ -85,6 +88,7 @@ def test_a_step_by_hand(tiny: Tiny):
     assert columns["moved"] == pytest.approx(1 / 6, abs=1e-4)
 
 
+@pytest.mark.law("aggregator=fedmgda", "eps = 0 is the mean of the updates at length 1, to the byte")
 def test_with_eps_0_it_is_the_mean_of_normalised_updates_to_the_byte(tiny: Tiny):
     world = world_of(tiny("aggregator=fedmgda", "aggregator.eps=0", "federation=dirichlet", "rounds=3"))
     before = world.first.flat
@@ -103,6 +107,7 @@ def test_buffers_take_the_mean(tiny: Tiny):
     torch.testing.assert_close(moved[parameters:], rows[:, parameters:].mean(dim=0), atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.law("aggregator=fedmgda", "a step is never longer than the server's rate")
 def test_engines_agree_and_the_rate_is_the_length(tiny: Tiny):
     ends = []
     for engine in ("loop", "stacked"):

@@ -30,6 +30,7 @@ def test_by_hand():
     torch.testing.assert_close(normalise_rows(rows, share, steps), expected, atol=1e-12, rtol=0)
 
 
+@pytest.mark.law("aggregator=fednova", "with gradients 1 and -1 nothing moves, whoever steps more, where FedAvg drifts")
 def test_two_clients_of_one_slope_end_where_their_gradients_say():
     """With constant gradients 1 and -1 and equal shares FedAvg drifts to whom steps more; normalised, nothing moves."""
     steps = torch.tensor([2.0, 8.0]).double()
@@ -38,6 +39,9 @@ def test_two_clients_of_one_slope_end_where_their_gradients_say():
     assert (share @ normalise_rows(delta, share, steps)).item() == pytest.approx(0, abs=1e-12)
 
 
+@pytest.mark.law(
+    "aggregator=fednova", "clients with equally many steps are FedAvg (SGD with momentum, FedProx and SCAFFOLD)"
+)
 @pytest.mark.usefixtures("_double")
 @pytest.mark.parametrize("rule", ["sgd local.momentum=0.9", "prox local.mu=0.5", "scaffold"])
 def test_equal_steps_are_fedavg(tiny: Tiny, rule: str):
@@ -59,6 +63,7 @@ class TestAmounts:
 
     STEPS = np.array([0, 1, 2, 7])
 
+    @pytest.mark.law("aggregator=fednova", "an update of plain SGD or SCAFFOLD amounts to its number of steps")
     def test_plain_steps_are_counted(self):
         assert SGD().effective_steps(self.STEPS).tolist() == [0, 1, 2, 7]
         assert Scaffold().effective_steps(self.STEPS).tolist() == [0, 1, 2, 7]
@@ -83,6 +88,9 @@ class TestAmounts:
         assert Prox(lr=1.0, mu=0.1, momentum=0.9).effective_steps(np.array([20]))[0] == pytest.approx(25.87, abs=0.005)
         assert Prox(lr=1.0, mu=1.5).effective_steps(np.arange(4)).tolist() == [0, 1, 1.5, 1.75]
 
+    @pytest.mark.law(
+        "aggregator=fednova", "an update amounts to the sum of what each of its gradients does alone, without signs"
+    )
     @pytest.mark.parametrize(
         "rule",
         [

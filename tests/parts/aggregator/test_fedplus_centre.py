@@ -41,6 +41,7 @@ def obvious_geometric_median(rows: torch.Tensor) -> torch.Tensor:
     return x
 
 
+@pytest.mark.law("aggregator=fedplus_centre", "the centre is the fixed point of the paper's iteration")
 @pytest.mark.parametrize(("penalty", "rho"), [("l2", 20.0), ("l2", 60.0), ("l1", 0.3), ("l1", 2.0)])
 def test_it_is_the_fixed_point_of_the_papers_iteration(penalty: Penalty, rho: float):
     rows = rows_of(1)
@@ -62,6 +63,7 @@ def test_three_models_on_a_line_by_hand():
     assert robust_centre(rows, even(3), "l2_squared", 1.0, LIMITS) == (pytest.approx(101 / 3), 0)
 
 
+@pytest.mark.law("aggregator=fedplus_centre", "mu = 0 and penalty=l2 is the geometric median of the models")
 @pytest.mark.parametrize("rho", [1e-6, 0.0])
 def test_without_smoothing_it_is_the_geometric_median(rho: float):
     rows = rows_of(2)
@@ -69,6 +71,7 @@ def test_without_smoothing_it_is_the_geometric_median(rho: float):
     torch.testing.assert_close(x, obvious_geometric_median(rows), atol=1e-6, rtol=0)
 
 
+@pytest.mark.law("aggregator=fedplus_centre", "mu = 0 and penalty=l1 is the coordinate-wise median of the models")
 @pytest.mark.parametrize("rho", [1e-7, 0.0])
 def test_without_smoothing_it_is_the_coordinate_median(rho: float):
     rows = rows_of(3)
@@ -95,6 +98,7 @@ def test_coordinates_with_ties_and_counts_are_fixed_points(rho: float):
         assert left.abs().max() <= 1e-6 * rho
 
 
+@pytest.mark.law("aggregator=fedplus_centre", "a model that three clients have counts as three rows")
 def test_a_count_is_so_many_rows():
     rows = rows_of(4, 4, 50)
     count = torch.tensor([1.0, 1.0, 0.0, 3.0], dtype=torch.float64)
@@ -114,6 +118,9 @@ def test_a_far_row_moves_it_by_little(penalty: Penalty):
     assert (far - near).abs().max() < 2
 
 
+@pytest.mark.law(
+    "aggregator=fedplus_centre", "four rows of nine, however far, leave it within the bound of the geometric median"
+)
 @pytest.mark.parametrize("far", [1e10, 3e38])
 @pytest.mark.parametrize(("penalty", "rho"), [("l2", 1.0), ("l2", 0.0), ("l1", 1.0), ("l1", 0.0)])
 def test_nearly_half_of_the_rows_do_not_drag_it_away(penalty: Penalty, rho: float, far: float):

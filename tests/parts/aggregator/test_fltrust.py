@@ -51,6 +51,7 @@ def test_by_hand(served: World):
     assert columns == {"dropped": 0, "trusted": 2, "server_norm": 2}
 
 
+@pytest.mark.law("aggregator=fltrust", "if all send the server's own update, it is the mean, to the byte")
 def test_if_all_are_honest_and_equal_it_is_the_mean(served: World, tiny: Tiny):
     rows = torch.zeros(3, served.layout.size)
     rows[:, 0] = 2.0
@@ -58,6 +59,7 @@ def test_if_all_are_honest_and_equal_it_is_the_mean(served: World, tiny: Tiny):
     assert torch.equal(folded(served, uploads_like(rows))[0], folded(plain, uploads_like(rows))[0])
 
 
+@pytest.mark.law("aggregator=fltrust", "updates at a right angle or against the server's move nothing")
 def test_whom_nobody_trusts_moves_nothing(served: World, monkeypatch: pytest.MonkeyPatch):
     moved, columns = step(served, [-1.0, 0.0], [0.0, 4.0])
     assert moved == [0, 0]
@@ -68,13 +70,14 @@ def test_whom_nobody_trusts_moves_nothing(served: World, monkeypatch: pytest.Mon
     assert columns["server_norm"] is None
 
 
+@pytest.mark.law("aggregator=fltrust", "the server's update is that of a client that holds the public examples")
 def test_the_servers_update_is_that_of_a_client_with_the_public_examples(tiny: Tiny):
     """Of full batches, so that no draw matters; the pace of the round is the clients', here a schedule's."""
     words = ("local.batch_size=full", "local.epochs=3", "schedule=step", "schedule.every=1", "schedule.gamma=0.5")
     for engine in ("loop", "stacked"):
         world = world_of(tiny(*PUBLIC, *words, f"engine={engine}"))
-        ctx, one = context.make_context(world, 2), np.array([2])
-        jobs = Jobs(one, (world.public_index,), None, None, model=one * 0, begun=one, received=world.first.flat[None])
+        ctx, one, first = context.make_context(world, 2), np.array([2]), (world.first,)
+        jobs = Jobs(one, (world.public_index,), None, None, model=one * 0, begun=one, sent=lambda _, first=first: first)
         client = work(world.exp, world, jobs, {}, ctx)[0].delta[0]
         torch.testing.assert_close(ctx.public.train(world.first.flat) - world.first.flat, client)
         assert len(world.public_index) == 30
@@ -89,6 +92,7 @@ def test_a_rule_that_counts_classes_counts_the_servers(tiny: Tiny):
     assert ctx.public.train(world.first.flat).isfinite().all()
 
 
+@pytest.mark.law("aggregator=fltrust", "where four of six clients turn their signs, two are trusted in every round")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_attackers_are_not_trusted(tiny: Tiny, engine: str):
     attack = ("attack=sign_flip", "scenario.malicious=4", "selector=all", "rounds=6", "dataset.train_size=600")

@@ -36,22 +36,28 @@ def found(rows: torch.Tensor, weight: torch.Tensor | None = None, **settings: An
     return GeometricMedian(**settings).reduce_and_report(rows, equal_shares(len(rows)) if weight is None else weight)[0]
 
 
+@pytest.mark.law("aggregator=geometric_median", "the corners of a square have their centre")
 def test_the_corners_of_a_square_have_their_centre():
     assert found(torch.tensor([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0], [2.0, 2.0]])).tolist() == [1, 1]
 
 
+@pytest.mark.law("aggregator=geometric_median", "of a triangle it is the point that sees every side at 120 degrees")
 def test_the_point_of_fermat():
     # an isosceles triangle with its base from (-1, 0) to (1, 0): sides are seen at 120 degrees from (0, 1 / sqrt 3)
     row = found(torch.tensor([[-1.0, 0.0], [1.0, 0.0], [0.0, 5.0]]))
     torch.testing.assert_close(row, torch.tensor([0.0, 3**-0.5]))
 
 
+@pytest.mark.law(
+    "aggregator=geometric_median", "a client with more than half of the weight is obeyed, however far the others are"
+)
 @pytest.mark.parametrize("far", [1.0, 1e6, 1e30])
 def test_more_than_half_of_the_weight_decides(far: float):
     rows = torch.tensor([[0.5, 0.25], [far, 0.0], [0.0, -far]])
     assert found(rows, torch.tensor([0.51, 0.25, 0.24]).double()).tolist() == [0.5, 0.25]
 
 
+@pytest.mark.law("aggregator=geometric_median", "equal clients are one client with their weight, to the byte")
 def test_equal_clients_are_one_client_with_their_weight():
     rows = normal(0, 2, 6)
     assert torch.equal(found(torch.cat([rows[:1], rows, rows[:1]])), rows[0])
@@ -81,12 +87,14 @@ def test_most_of_the_rows_do_not_move_it_where_they_have_less_than_half_of_the_w
     assert found(rows, weight).norm() <= 2 / (1 - 2 * 0.45) * rows[:3].norm(dim=1).max()
 
 
+@pytest.mark.law("aggregator=geometric_median", "one client is obeyed, to the byte, and two equal ones have their mean")
 def test_one_client_and_two_clients():
     rows = normal(1, 2, 6)
     assert torch.equal(found(rows[:1]), rows[0])
     torch.testing.assert_close(found(rows), rows.mean(dim=0))
 
 
+@pytest.mark.law("aggregator=geometric_median", "of rows nearer than eps it is the mean")
 def test_below_eps_it_is_the_mean():
     rows = normal(2, 5, 6) * 1e-9
     torch.testing.assert_close(found(rows), rows.mean(dim=0))
@@ -110,6 +118,7 @@ def test_no_worse_than_weiszfeld_over_all_columns(data: st.DataObject):
     assert mine <= theirs * (1 + 1e-6) + 1e-7 * float(rows.abs().max())
 
 
+@pytest.mark.law("aggregator=geometric_median", "no iteration increases the weighted sum of distances")
 @given(st.data())
 def test_the_objective_never_increases(data: st.DataObject):
     rows = data.draw(whole(least=3) | wild(least=3, mixed=False)).double()

@@ -45,6 +45,9 @@ def test_equal_rows_are_obeyed():
     assert krum(torch.full((4, 3), 7.0), 0).tolist() == [7, 7, 7]
 
 
+@pytest.mark.law(
+    "aggregator=krum", "the result is the update with the least sum of squares to its n - f - 2 nearest, to the byte"
+)
 @given(st.data())
 def test_equals_the_loops_with_ties(data: st.DataObject):
     rows = data.draw(whole(least=3))

@@ -104,6 +104,7 @@ def test_both_engines_agree(tiny: Tiny, words: tuple[str, ...]):
     torch.testing.assert_close(ends[0].flat, ends[1].flat, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.law("aggregator=pfnm", "where no two units are alike, clients get their own hidden units back")
 def test_clients_get_their_own_networks_back_where_nobody_agrees(tiny: Tiny):
     """With a tiny variance no two units are one, and the prior does not pull: the next start is the last end."""
     world = world_of(tiny("aggregator=pfnm", "aggregator.s=1e-9", "aggregator.gamma=1e9", "model.hidden=[5]", *SKEWED))
@@ -169,6 +170,8 @@ def test_the_memory_is_plain(tiny: Tiny):
     assert [int(each.sum()) for each in memory["popularity"]] == [15, 12]
 
 
+@pytest.mark.law("aggregator=pfnm", "a single participant is obeyed, to the byte")
+@pytest.mark.law("aggregator=spahm", "a single participant is obeyed, to the byte")
 @ALL
 def test_a_single_participant_is_obeyed_unchanged(tiny: Tiny, words: tuple[str, ...]):
     world = world_of(tiny(*words, "scenario.participants=1", "rounds=2"))
@@ -178,6 +181,8 @@ def test_a_single_participant_is_obeyed_unchanged(tiny: Tiny, words: tuple[str, 
     assert row["aggregator.width_1"] == 5
 
 
+@pytest.mark.law("aggregator=pfnm", "a round without uploads keeps the model and what is remembered, to the byte")
+@pytest.mark.law("aggregator=spahm", "a round without uploads keeps the model and what is remembered, to the byte")
 @ALL
 def test_a_round_without_uploads_keeps_model_and_memory(tiny: Tiny, words: tuple[str, ...]):
     world = world_of(tiny(*words))

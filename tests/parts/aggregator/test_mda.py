@@ -19,6 +19,7 @@ def reduced(rule: SubsetMean, rows: torch.Tensor, f: int) -> torch.Tensor:
     return rule.reduce_and_report(rows, equal_shares(len(rows)), f)[0]
 
 
+@pytest.mark.law("aggregator=mda", "f = 0 is the mean")
 def test_by_hand():
     # diameters of four of five: without 10: 5, without 0: 9; then of three: 0 1 2 has 2, 1 2 5 has 4
     rows = torch.tensor([[0.0], [1.0], [2.0], [5.0], [10.0]])
@@ -31,6 +32,7 @@ def test_of_sets_of_one_diameter_the_first_counts():
     assert reduced(MDA(), torch.tensor([[0.0], [1.0], [2.0]]), 1).tolist() == [0.5]
 
 
+@pytest.mark.law("aggregator=mda", "the result is the mean of the n - f rows with the smallest diameter")
 @given(st.data())
 def test_equals_the_loops(data: st.DataObject):
     rows = data.draw(whole())

@@ -15,6 +15,7 @@ def slow(values: list[float], count: int) -> float:
     return sum(sorted(ordered, key=lambda value: (abs(value - middle), value))[:count]) / count
 
 
+@pytest.mark.law("aggregator=meamed", "f = 0 is the mean")
 def test_by_hand():
     # medians 3 and -1; the four values around them without 100, and without 9
     rows = torch.tensor([[1.0, -2.0], [2.0, -1.0], [3.0, 0.0], [4.0, -1.0], [100.0, 9.0]])
@@ -22,6 +23,7 @@ def test_by_hand():
     assert average_around_median(rows, 0).tolist() == [22.0, 1.0]
 
 
+@pytest.mark.law("aggregator=meamed", "equal rows are their own result")
 def test_equal_rows_are_their_mean():
     assert average_around_median(torch.tensor([[2.0, -3.0]] * 5), 2).tolist() == [2.0, -3.0]
 
@@ -34,6 +36,7 @@ def test_equals_the_loops(data: st.DataObject):
     assert close(average_around_median(rows, f), expected, rows)
 
 
+@pytest.mark.law("aggregator=meamed", "f values far out count for nothing")
 @pytest.mark.parametrize("f", [0, 1, 2])
 def test_what_lies_far_out_counts_for_nothing(f: int):
     near = torch.tensor([[float(value)] for value in range(5 - f)])

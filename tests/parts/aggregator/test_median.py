@@ -3,6 +3,7 @@
 import statistics
 from fractions import Fraction
 
+import pytest
 import torch
 from hypothesis import given
 from matrices import whole, wild
@@ -19,6 +20,7 @@ def test_two_huge_values_do_not_overflow():
     assert median(torch.tensor([[3e38], [3e38]])).item() == torch.tensor(3e38).item()
 
 
+@pytest.mark.law("aggregator=median", "every coordinate is the median of its column, to the byte")
 @given(whole() | wild())
 def test_equals_the_plain_one_to_the_bit(rows: torch.Tensor):
     expected = [float(statistics.median([Fraction(value) for value in column])) for column in rows.T.tolist()]

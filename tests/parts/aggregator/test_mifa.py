@@ -1,9 +1,11 @@
 """MIFA by hand, and where it is FedAvg."""
 
+import pytest
 import torch
 from worlds import Tiny, folded, rounds_with_rows, uploads_like, world_of
 
 
+@pytest.mark.law("aggregator=mifa", "the step is the mean of every client's last update, 0 of those never heard")
 def test_two_rounds_by_hand(tiny: Tiny):
     world = world_of(tiny("aggregator=mifa"))
     clients, row = world.partition.clients, torch.ones(1, world.layout.size)
@@ -16,6 +18,7 @@ def test_two_rounds_by_hand(tiny: Tiny):
     torch.testing.assert_close(nobody, world.first.flat + 7 / clients)
 
 
+@pytest.mark.law("aggregator=mifa", "if everybody takes part, it is FedAvg with equal weights, to the byte")
 def test_if_everybody_takes_part_it_is_fedavg_to_the_byte(tiny: Tiny):
     words = ("selector=all", "rounds=3")
     mifa, fedavg = (

@@ -25,6 +25,7 @@ def test_by_hand():
     assert multi_krum(rows, torch.tensor([3.0, 1, 0, 0, 0]).double(), 1, 2).item() == 0.25
 
 
+@pytest.mark.law("aggregator=multi_krum", "the result is the weighted mean of the m updates with the best scores")
 @given(st.data())
 def test_equals_the_loop(data: st.DataObject):
     rows = data.draw(whole(least=3) | wild(least=3))
@@ -42,6 +43,7 @@ def test_how_many_are_kept(m: int | None, kept: int):
     assert torch.equal(row, multi_krum(rows, equal_shares(9), 2, kept))
 
 
+@pytest.mark.law("aggregator=multi_krum", "m = 1 is Krum, to the byte")
 def test_one_of_them_is_krum():
     rows = normal(1, 9, 4)
     assert torch.equal(multi_krum(rows, equal_shares(9), 2, 1), krum(rows, 2))

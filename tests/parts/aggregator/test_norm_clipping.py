@@ -43,6 +43,7 @@ def test_rows_of_nothing_are_not_divided_by():
     assert columns == {"radius": 0, "clipped": 1}
 
 
+@pytest.mark.law("aggregator=norm_clipping", "the result is never longer than the radius")
 @given(rows=wild(), radius=st.sampled_from([1e-30, 1e-3, 1.0, 1e30]))
 def test_equals_the_loop(rows: torch.Tensor, radius: float):
     share = equal_shares(len(rows))
@@ -51,6 +52,7 @@ def test_equals_the_loop(rows: torch.Tensor, radius: float):
     assert found.double().norm() <= radius * (1 + 1e-6)
 
 
+@pytest.mark.law("aggregator=norm_clipping", "a large radius is the mean")
 @pytest.mark.parametrize("rows", [1, 2, 5])
 def test_a_large_radius_is_the_mean(rows: int):
     delta = torch.arange(rows * 3.0).view(rows, 3)

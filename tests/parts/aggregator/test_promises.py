@@ -71,6 +71,16 @@ def test_the_order_of_clients_does_not_matter(name: str, rows: int, seed: int, s
     assert near(ALL[name](delta, f), ALL[name](delta[order], f), scale)
 
 
+@pytest.mark.law("aggregator=krum", "moving all updates by a vector moves the result by it")
+@pytest.mark.law("aggregator=multi_krum", "moving all updates by a vector moves the result by it")
+@pytest.mark.law("aggregator=median", "moving all updates by a vector moves the result by it")
+@pytest.mark.law("aggregator=trimmed_mean", "moving all updates by a vector moves the result by it")
+@pytest.mark.law("aggregator=geometric_median", "moving all updates by a vector moves the result by it")
+@pytest.mark.law("aggregator=bulyan", "moving all updates by a vector moves the result by it")
+@pytest.mark.law(
+    "pre_aggregation=nearest_neighbours",
+    "before the trimmed mean, moving all updates by a vector moves the result by it",
+)
 @pytest.mark.parametrize("name", FREE)
 @given(**cases)
 def test_moving_all_rows_moves_the_result(name: str, rows: int, seed: int, scale: float):
@@ -89,6 +99,33 @@ def attackers(count: int, honest: torch.Tensor, kind: str, rng: np.random.Genera
     return far[kind]
 
 
+@pytest.mark.law(
+    "aggregator=krum", "f arbitrary rows leave it within 1 + 2 sqrt(n - f - 2) lengths of the longest honest row"
+)
+@pytest.mark.law(
+    "aggregator=multi_krum", "f arbitrary rows leave it within 1 + 2 sqrt(n - f - 2) lengths of the longest honest row"
+)
+@pytest.mark.law(
+    "aggregator=median", "less than half of the rows, however far, leave it within twice the longest honest row"
+)
+@pytest.mark.law("aggregator=trimmed_mean", "f arbitrary rows leave it within twice the longest honest row")
+@pytest.mark.law("aggregator=bulyan", "f arbitrary rows leave it within six times the longest honest row")
+@pytest.mark.law(
+    "aggregator=geometric_median",
+    "f of n rows, however far, leave it within 2 (n - f) / (n - 2f) lengths of the longest honest row",
+)
+@pytest.mark.law(
+    "aggregator=norm_clipping",
+    "less than half of the rows, however far, leave it no longer than the longest honest row",
+)
+@pytest.mark.law(
+    "aggregator=centered_clipping",
+    "less than half of the rows, however far, leave it no longer than the longest honest row",
+)
+@pytest.mark.law(
+    "pre_aggregation=nearest_neighbours",
+    "before the trimmed mean, f arbitrary rows leave the result within six times the longest honest row",
+)
 @pytest.mark.parametrize("name", ALL)
 @given(
     rows=st.integers(3, 20),

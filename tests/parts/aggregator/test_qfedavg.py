@@ -17,6 +17,9 @@ def test_by_hand():
     assert weights == pytest.approx([1 / 14, 3 / 14])
 
 
+@pytest.mark.law(
+    "aggregator=qfedavg", "the step is the sum of F^q Delta over the sum of q F^(q-1) times Delta squared plus L F^q"
+)
 @pytest.mark.parametrize("q", [0.5, 1.0, 2.0])
 def test_the_step_is_the_papers(q: float, tiny: Tiny):
     """Delta_k = -L d_k, h_k = q F^(q-1) |Delta_k|^2 + L F^q, w - sum_k F^q Delta_k / sum_k h_k."""
@@ -31,6 +34,7 @@ def test_the_step_is_the_papers(q: float, tiny: Tiny):
     np.testing.assert_allclose((model - world.first.flat)[:2].numpy(), step[:2], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.law("aggregator=qfedavg", "q = 0 is the mean, to the byte")
 def test_with_q_0_it_is_the_mean_to_the_bit(tiny: Tiny):
     ours = world_of(tiny("algorithm=qfedavg", "aggregator.q=0"))
     plain = world_of(tiny("aggregator.weighting=uniform"))
@@ -44,6 +48,7 @@ def test_nobody_came(tiny: Tiny):
     assert torch.equal(folded(world, uploads_like(torch.zeros(0, world.layout.size)))[0], world.first.flat)
 
 
+@pytest.mark.law("aggregator=qfedavg", "with a huge q the client with the largest loss counts alone")
 def test_large_powers_do_not_overflow_and_negative_losses_are_refused(tiny: Tiny):
     weights = fair_weights(np.array([1e3, 1e2]), np.array([0.0, 0.0]), np.ones(2), 400.0, 0.1)
     assert weights == pytest.approx([1, 0])

@@ -94,6 +94,7 @@ class TestViews:
             for place in range(8):
                 assert not self.unusual(octets[:, place], 256)
 
+    @pytest.mark.law("aggregator=secure_mean", "all partners but one see uniform noise together")
     @pytest.mark.parametrize("secret", [0, 1 << 32])
     @pytest.mark.parametrize("partners", [3, 5])
     def test_all_but_one_together_are_uniform(self, secret: int, partners: int):
@@ -135,8 +136,12 @@ class TestMean:
         found = secure_mean(delta, np.array([1.0, 3.0]), everybody(2), 2)
         assert found.tolist() == [4.0, (-8 + 1.0) / 4]  # 3 * 0.3 = 0.9 is the word 4 of quarters
 
+    @pytest.mark.law(
+        "aggregator=secure_mean",
+        "it is the plain mean to half a step of 2^-fractional_bits, a whole one if weights are not whole",
+    )
     @given(case=cases(), partners=st.integers(2, 4))
-    def test_the_plain_mean_to_half_a_step_or_one_where_weights_are_not_whole(
+    def test_the_plain_mean_to_half_a_step_or_a_whole_one(
         self, case: tuple[torch.Tensor, np.ndarray, int], partners: int
     ):
         delta, weight, bits = case
@@ -166,6 +171,9 @@ class TestMean:
         monkeypatch.setattr("fedexp.parts.aggregator.secret_sharing.WORDS", 63)
         assert torch.equal(secure_mean(delta, weight, everybody(3), 32), whole)
 
+    @pytest.mark.law(
+        "aggregator=secure_mean", "the result does not depend on masks or on the number of partners, to the byte"
+    )
     @pytest.mark.parametrize("partners", [2, 3, 7])
     def test_the_same_bits_twice_whatever_the_masks(self, partners: int):
         delta, weight = torch.randn(6, 40), np.arange(1.0, 7.0)
@@ -180,6 +188,7 @@ def folded(world: World, uploads: Uploads) -> tuple[torch.Tensor, dict[str, Any]
 
 
 class TestRule:
+    @pytest.mark.law("aggregator=secure_mean", "a round is FedAvg's, to 1e-7")
     @pytest.mark.parametrize("weighting", ["num_samples", "uniform"])
     def test_equals_fedavg(self, tiny: Tiny, weighting: str):
         words = (f"aggregator.weighting={weighting}", "scenario.clients=5")
@@ -240,6 +249,7 @@ class TestRule:
         torch.testing.assert_close(moved, world.first.flat + row)
         assert columns["vanished"] == 1
 
+    @pytest.mark.law("aggregator=secure_mean", "if all vanish, the model stays, to the byte")
     def test_when_all_vanish_the_model_stays(self, tiny: Tiny, caplog: pytest.LogCaptureFixture):
         world = world_of(tiny(SECURE, "aggregator.dropout=0.999999"))
         moved, columns = folded(world, uploads_like(torch.randn(5, world.layout.size), [20] * 5))

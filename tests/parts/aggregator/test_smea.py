@@ -13,6 +13,7 @@ def smea(rows: torch.Tensor, f: int) -> torch.Tensor:
     return SMEA().reduce_and_report(rows, equal_shares(len(rows)), f)[0]
 
 
+@pytest.mark.law("aggregator=smea", "f = 0 is the mean")
 def test_by_hand():
     """A diameter tells (0, 0), (2, 0), (1, 1) from a line less well than the variance along one direction does.
 
@@ -24,6 +25,9 @@ def test_by_hand():
     torch.testing.assert_close(smea(rows, 0), rows.mean(dim=0))
 
 
+@pytest.mark.law(
+    "aggregator=smea", "the result is the mean of the n - f rows whose largest variance along a direction is least"
+)
 @pytest.mark.parametrize("seed", range(6))
 def test_equals_the_covariances(seed: int):
     rows, f = normal(seed, 7, 5), seed % 4
@@ -35,5 +39,6 @@ def test_equals_the_covariances(seed: int):
     torch.testing.assert_close(smea(rows, f), rows[list(best)].mean(dim=0))
 
 
+@pytest.mark.law("aggregator=smea", "equal rows are their own result")
 def test_equal_rows_are_their_mean():
     assert smea(torch.tensor([[2.0, -3.0]] * 5), 2).tolist() == [2.0, -3.0]

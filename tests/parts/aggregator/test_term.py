@@ -19,6 +19,8 @@ def test_by_hand():
     assert tilted_shares(np.array([5.0, 900.0]), np.array([1.0, 0.0]), 1e3).tolist() == [1, 0]
 
 
+@pytest.mark.law("aggregator=term", "t = 0 is the mean, to the byte")
+@pytest.mark.law("aggregator=term", "a huge t is the update of the client with the largest loss")
 def test_a_large_tilt_is_the_worst_client_and_none_the_mean(tiny: Tiny):
     rows = torch.linspace(-1, 1, 3 * world_of(tiny()).layout.size).reshape(3, -1)
     uploads = replace(uploads_like(rows), exact=np.array([[1.0, 1.0], [5.0, 1.0], [0.0, 1.0]]))
@@ -28,6 +30,7 @@ def test_a_large_tilt_is_the_worst_client_and_none_the_mean(tiny: Tiny):
     assert torch.equal(folded(flat, uploads)[0], folded(plain, uploads)[0])
 
 
+@pytest.mark.law("aggregator=term", "on quadratics the step goes along the gradient of log(mean exp(t F)) / t")
 def test_the_gradient_of_the_tilted_loss():
     """On F_k(w) = (w - c_k)^2 the mean gradient by these shares is that of log(mean exp(t F)) / t."""
     w, centres = torch.tensor(0.3, dtype=torch.float64, requires_grad=True), torch.tensor([0.0, 1.0, 3.0])

@@ -20,12 +20,16 @@ def slow(rows: torch.Tensor, trim: int) -> list[float]:
     return means
 
 
+@pytest.mark.law("aggregator=trimmed_mean", "f = 0 is the mean")
 def test_by_hand():
     rows = torch.tensor([[1.0, 8.0], [2.0, -900.0], [6.0, 2.0], [100.0, 5.0]])
     assert trimmed_mean(rows, 0).tolist() == [27.25, -221.25]
     assert trimmed_mean(rows, 1).tolist() == [4, 3.5]
 
 
+@pytest.mark.law(
+    "aggregator=trimmed_mean", "every coordinate is the mean of its column without the f smallest and the f largest"
+)
 @given(st.data())
 def test_equals_sorting_a_list(data: st.DataObject):
     rows = data.draw(whole() | wild())

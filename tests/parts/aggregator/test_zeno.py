@@ -92,6 +92,7 @@ def test_ties_and_what_is_no_number():
     assert top_positions(np.array([np.nan, np.inf]), np.array([np.inf, 0]), 1).tolist() == [0]
 
 
+@pytest.mark.law("aggregator=zeno", "rho = 0 keeps those whose steps lower the loss on validation data most")
 @pytest.mark.parametrize("model", [("model=mlp",), ("model=simple_cnn", "dataset.shape=[1,8,8]")])
 def test_without_penalty_it_keeps_those_whose_step_lowers_the_validation_loss_most(
     tiny: Callable[..., dict[str, Any]], model: tuple[str, ...]
@@ -112,6 +113,7 @@ def test_without_penalty_it_keeps_those_whose_step_lowers_the_validation_loss_mo
     assert memory["columns"]["kept"] == 6
 
 
+@pytest.mark.law("aggregator=zeno", "a client whose step breaks the model is left out")
 def test_a_client_that_breaks_the_model_is_left_out(tiny: Callable[..., dict[str, Any]]):
     exp = spec.build(tiny("aggregator=zeno", "aggregator.byzantine=1"))
     world = build_world(exp, None, WorkerPool())

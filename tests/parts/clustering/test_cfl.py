@@ -72,6 +72,7 @@ def test_the_gap_is_where_the_angle_between_neighbours_is_largest():
     assert bipartition(np.ones((3, 3)), "single").sum() in (1, 2)
 
 
+@pytest.mark.law("clustering=cfl", "no other two groups have a smaller largest cosine between them")
 @given(st.integers(2, 6), st.integers(0, 2**32))
 def test_no_other_two_groups_are_less_alike(clients: int, seed: int):
     rows = torch.from_numpy(np.random.default_rng(seed).normal(size=(clients, 3)))
@@ -96,6 +97,9 @@ class TestADivision:
         moved = [(kind, client, cluster) for _, kind, client, cluster, _ in memory["events"][8:]]
         assert moved == [("birth", 1, 2), ("leave", 1, 1), ("join", 1, 2), ("leave", 3, 1), ("join", 3, 2)]
 
+    @pytest.mark.law(
+        "clustering=cfl", "a cluster is divided only if the mean update is below eps1 and the longest one above eps2"
+    )
     @pytest.mark.parametrize(("eps1", "eps2", "divides"), [(0.51, 0.9, 1), (0.49, 0.9, 0), (0.51, 1.1, 0)])
     def test_both_thresholds_count(self, eps1: float, eps2: float, divides: int):
         """30 and 10 examples: the mean is (3 - 1) / 4 = 1/2."""
@@ -105,6 +109,9 @@ class TestADivision:
         assert memory["columns"]["max_norm"] == 1
         assert (memory["columns"]["similarity"] is None) == (not divides)
 
+    @pytest.mark.law(
+        "clustering=cfl", "a cluster is divided only in a round that all of its clients with examples came to"
+    )
     def test_a_cluster_is_judged_where_all_of_it_came(self):
         rule = CFL(eps1=9, eps2=0)
         _, memory = after_round(rule, [LEFT, RIGHT], [2, 0], [20, 20, 20])
@@ -142,6 +149,7 @@ def test_three_groups_are_found(live: Any, seed: int):
     assert lines[-1]["clusters.inside"] > lines[0]["clusters.inside"]
 
 
+@pytest.mark.law("clustering=cfl", "eps1 = 0 is FedAvg, and so is eps2 = infinity, to the byte")
 @pytest.mark.parametrize("limit", ["clustering.eps1=0", "clustering.eps2=inf"])
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_at_the_limits_it_is_fedavg_to_the_byte(tiny: Tiny, limit: str, engine: str, tmp_path: Path):

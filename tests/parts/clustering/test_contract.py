@@ -66,6 +66,7 @@ class TestClustering:
             assert ((low <= model) & (model < len(models))).all()
             assert world.exp.clustering.model_of(plan.owner, memory).tolist() == model.tolist()
 
+    @pytest.mark.law("clustering", "the order of the proposed clients does not matter")
     def test_the_order_of_the_proposed_does_not_matter(self, world: World):
         state, _ = after(world, 1)
         straight, turned = (assigned(world, owner, state) for owner in ([1, 5, 8, 9], [9, 1, 8, 5]))
@@ -214,6 +215,7 @@ def test_without_examples_the_global_model_stays():
     assert mean_of_clusters(MODELS[:1], np.zeros(0)) is MODELS[0]
 
 
+@pytest.mark.law("clustering", "the global model of one cluster is the cluster's, to the byte")
 def test_the_mean_of_one_is_its_every_bit():
     row = torch.randn(2, generator=torch.Generator().manual_seed(0)) / 3
     alone = (MODELS[0], Weights(row, LAYOUT))

@@ -25,6 +25,7 @@ def test_a_bad_start_joins_two_groups(live: Any):
     assert lines[-1]["clustering.agreement"] < 0.7
 
 
+@pytest.mark.law("clustering=ifca", "every client takes the model of its lowest loss")
 def test_everyone_takes_the_model_of_the_lowest_loss(live: Any):
     world, states, _ = live(IFCA, "rounds=2")
     before, after = states
@@ -48,6 +49,7 @@ def test_it_begins_around_the_first_model(live: Any):
     assert not torch.equal(models[1].flat, models[2].flat)
 
 
+@pytest.mark.law("clustering=ifca", "what stays with the clients keeps its first bytes in every cluster")
 def test_what_stays_with_the_clients_is_the_first_model_in_every_cluster(live: Any):
     world, states, _ = live(IFCA, "local=personal_layer", "rounds=2")
     kept = torch.from_numpy(world.exp.local.private_columns(world.layout))
@@ -84,6 +86,7 @@ def test_all_models_go_to_every_participant_and_one_comes_back(live: Any):
         assert line["mb_up"] == pytest.approx(5 * size + 4 * 20 / 1e6)  # and the losses
 
 
+@pytest.mark.law("clustering=ifca", "a client that was never asked uses the global model")
 def test_who_was_never_asked_uses_the_global_model(live: Any):
     world, states, _ = live(IFCA, "scenario.participants=2", "rounds=1")
     members = states[-1].memory["clustering"]["members"]

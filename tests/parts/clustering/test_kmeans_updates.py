@@ -17,6 +17,7 @@ def test_groups_are_numbered_by_their_first_member():
     assert centres.tolist() == [[0.0, 0.5], [9.0, 8.5], [-5.0, 5.0]]
 
 
+@pytest.mark.law("clustering=kmeans_updates", "equal updates are never divided")
 @pytest.mark.filterwarnings("error")
 def test_equal_rows_are_never_divided():
     label, centres = group_by_kmeans(ROWS[[0, 0, 1, 0]], 3, seed=1)
@@ -24,6 +25,7 @@ def test_equal_rows_are_never_divided():
     assert len(centres) == 2
 
 
+@pytest.mark.law("clustering=kmeans_updates", "three groups of clients are found from their first updates")
 @pytest.mark.parametrize("seed", range(5))
 def test_three_groups_are_found(live: Any, seed: int):
     _, states, lines = live("clustering=kmeans_updates", f"seed={seed}", "rounds=1")

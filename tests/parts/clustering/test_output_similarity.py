@@ -76,6 +76,7 @@ def test_three_groups_are_found_and_their_models_are_better_than_one(live: Any, 
     assert lines[-1]["clusters.inside"] == pytest.approx(lines[-1]["personal_accuracy"])
 
 
+@pytest.mark.law("clustering=output_similarity", "clients of one group are one cluster")
 @pytest.mark.parametrize("seed", range(5))
 def test_one_group_is_one_cluster(live: Any, seed: int):
     _, states, lines = live(*SIMILAR, "dataset.groups=1", f"seed={seed}", "rounds=1")

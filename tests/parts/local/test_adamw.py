@@ -20,6 +20,7 @@ def test_it_is_pytorchs(stacked: bool):
     torch.testing.assert_close(w, theirs.detach(), atol=1e-12, rtol=0)
 
 
+@pytest.mark.law("local=adamw", "without a gradient a weight loses lr times weight_decay of itself and no more")
 def test_decay_is_no_part_of_the_gradient_by_hand():
     """Without a gradient only 1/10 * 1/2 of w goes; the first step of Adam is the rate, whatever the gradient."""
     rule, w = AdamW(lr=0.1, weight_decay=0.5), torch.tensor([4.0])

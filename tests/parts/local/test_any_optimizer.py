@@ -15,6 +15,7 @@ SAME = {
 }
 
 
+@pytest.mark.law("local=prox", "mu = 0 is the local rule of its optimizer (sgd, adam or adamw), to the byte")
 @pytest.mark.parametrize("optimizer", SAME)
 def test_without_a_pull_it_is_the_rule_of_that_name(tiny: Tiny, optimizer: str):
     keys = [f"local.{word}" for word in SAME[optimizer]]

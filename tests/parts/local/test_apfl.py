@@ -27,6 +27,7 @@ def test_the_mixture_by_hand():
     assert APFLCompanion(alpha=0.5).first_private(shared, layout).tolist() == [0.5, 0.0, 4.0]
 
 
+@pytest.mark.law("local=apfl", "alpha moves only if it learns, and never beyond 1")
 def test_the_weight_moves_only_if_it_learns_and_stays_a_share():
     row, grad = torch.tensor([[0.9, 1.0], [0.9, 1.0]]), torch.full((2, 2), -2.0)
     for learns, expected in ((False, [0.9, 0.9]), (True, [1.0, 0.9])):
@@ -62,6 +63,8 @@ def test_a_client_does_what_plain_pytorch_does(tiny: Tiny, engine: str):
         torch.testing.assert_close(out[row], torch.cat([torch.tensor([alpha]).double(), v, w]), atol=1e-9, rtol=0)
 
 
+@pytest.mark.law("local=apfl", "alpha = 0: the global models are FedAvg's, to the byte")
+@pytest.mark.law("local=apfl", "alpha = 0: a client's own model is the one that it trained for FedAvg")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_the_global_path_is_fedavgs_and_at_0_so_are_the_local_models(tiny: Tiny, engine: str):
     words = (*WORDS, "selector=all", f"engine={engine}")
@@ -74,6 +77,7 @@ def test_the_global_path_is_fedavgs_and_at_0_so_are_the_local_models(tiny: Tiny,
         before = theirs.models[0].flat
 
 
+@pytest.mark.law("local=apfl", "alpha = 1 is training alone")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_at_1_clients_train_alone(tiny: Tiny, engine: str):
     words = (*WORDS, "selector=all", "evaluation.personal_fraction=0.3", f"engine={engine}")

@@ -38,6 +38,7 @@ class TestLocalRule:
         assert anchor.shape == (3, world.layout.parameters)
         return world, start[:, : world.layout.parameters], anchor
 
+    @pytest.mark.law("local", "in the first round nothing moves without a gradient, to the byte")
     def test_without_gradient_nothing_moves(self, tiny: Tiny, option: str):
         world, start, anchor = self.begun(tiny, option, *STILL.get(option, ()))
         rule, w = world.exp.local, start.clone()
@@ -46,6 +47,7 @@ class TestLocalRule:
         rule.pull(w, anchor, torch.ones(3, 1))
         assert torch.equal(w, start)
 
+    @pytest.mark.law("local", "a client that is done keeps its bytes while others of its stack train on")
     def test_a_step_goes_downhill_and_done_rows_stay(self, tiny: Tiny, option: str):
         world, start, anchor = self.begun(tiny, option)
         rule, w, grad = world.exp.local, start.clone(), torch.rand(start.shape) + 0.1
@@ -95,6 +97,7 @@ class TestLocalRule:
 
         torch.testing.assert_close(cost(slice(None)), torch.cat([cost(slice(at, at + 1)) for at in range(4)]))
 
+    @pytest.mark.law("local", "what a client received plus the update that it makes is what it trained")
     def test_what_is_sent_is_what_was_trained(self, tiny: Tiny, option: str):
         """With the rule's extra rows behind it; and neither the memory nor what was received is written in place."""
         world, _, _ = self.begun(tiny, option)
@@ -127,11 +130,13 @@ class TestLocalRule:
         _, memory = world.exp.local.finish(trained, {}, context.make_context(world, 1))
         assert len(memory.get("owner", ())) == 0
 
+    @pytest.mark.law("local", "a client without a model of its own uses the global one, to the byte")
     def test_clients_without_a_model_of_their_own_use_the_global_one(self, tiny: Tiny, option: str):
         world, _, _ = self.begun(tiny, option)
         received = world.first.flat.expand(3, -1)
         assert torch.equal(world.exp.local.client_models(np.arange(3), received, {}), received)
 
+    @pytest.mark.law("local", "what stays with the clients is zero in every upload")
     def test_what_clients_keep_to_themselves_is_not_sent_and_the_rest_is(self, tiny: Tiny, option: str):
         world, _, _ = self.begun(tiny, option)
         kept, every = world.exp.local.private_columns(world.layout), np.arange(world.layout.size)

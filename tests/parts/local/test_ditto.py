@@ -28,6 +28,7 @@ def test_a_step_by_hand():
     assert v.item() == pytest.approx(2.7)
 
 
+@pytest.mark.law("local=ditto", "the global models are FedAvg's for every lambda, to the byte")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 @pytest.mark.parametrize("lam", ["0", "0.3"])
 def test_the_global_path_is_fedavgs_to_the_byte(tiny: Tiny, engine: str, lam: str):
@@ -38,6 +39,7 @@ def test_the_global_path_is_fedavgs_to_the_byte(tiny: Tiny, engine: str, lam: st
         assert row["train_loss"] == other["train_loss"]
 
 
+@pytest.mark.law("local=ditto", "lambda = 0 is training alone, to the byte")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_without_the_pull_it_is_training_alone_to_the_byte(tiny: Tiny, engine: str):
     words = (*WORDS, "evaluation.personal_fraction=0.3", f"engine={engine}")
@@ -48,6 +50,9 @@ def test_without_the_pull_it_is_training_alone_to_the_byte(tiny: Tiny, engine: s
         assert torch.equal(own_models(ditto, ours)[asked], own_models(alone, theirs)[asked])
 
 
+@pytest.mark.law(
+    "local=ditto", "lr times lambda = 1 holds a client's model at the received one, up to a step of the gradient"
+)
 def test_a_strong_pull_holds_the_model_at_the_received_one(tiny: Tiny):
     """lr lam = 1 puts v on w in the first step, up to a step of the gradient."""
     words = ("local=ditto", "local.batch_size=full", "local.epochs=1", "model.hidden=[6]", "rounds=2", "selector=all")
@@ -57,6 +62,7 @@ def test_a_strong_pull_holds_the_model_at_the_received_one(tiny: Tiny):
     torch.testing.assert_close(own_models(world, states[1]), received.expand(6, -1), atol=1e-3, rtol=0)
 
 
+@pytest.mark.law("local=ditto", "a client that was never asked uses the global model, to the byte")
 def test_who_was_never_asked_uses_the_global_model(tiny: Tiny):
     world = world_of(tiny("local=ditto", *WORDS, "rounds=1", "scenario.participants=2"))
     [(state, _, sent)] = rounds_with_rows(world)

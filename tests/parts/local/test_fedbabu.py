@@ -15,6 +15,7 @@ from fedexp.simulation.setup import compatibility
 UNEQUAL = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "model.hidden=[6]")
 
 
+@pytest.mark.law("local=fedbabu", "a client trains as SGD does under a head that keeps its bytes")
 @pytest.mark.usefixtures("_double")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_a_client_trains_the_body_under_a_frozen_head(tiny: Tiny, engine: str):
@@ -30,6 +31,7 @@ def test_a_client_trains_the_body_under_a_frozen_head(tiny: Tiny, engine: str):
         torch.testing.assert_close(out[row, :-2], expected, atol=1e-9, rtol=0)
 
 
+@pytest.mark.law("local=fedbabu", "the head is the first model's in all rounds, to the byte, and is not sent")
 def test_the_global_head_keeps_its_first_bytes_and_is_not_sent(tiny: Tiny):
     world = world_of(tiny("algorithm=fedbabu", "model.hidden=[6]", "rounds=3"))
     head = world.exp.local.private_columns(world.layout)
@@ -39,6 +41,9 @@ def test_the_global_head_keeps_its_first_bytes_and_is_not_sent(tiny: Tiny):
         assert row["mb_up"] == pytest.approx(len(sent.owner) * 4 * (world.layout.size - len(head)) / 1e6)
 
 
+@pytest.mark.law(
+    "local=fedbabu", "a client uses the global model after k epochs of SGD on its own examples, head and body"
+)
 @pytest.mark.usefixtures("_double")
 def test_clients_tune_head_and_body(tiny: Tiny):
     """Two epochs of plain SGD from the global model, on the client's own training examples."""
@@ -65,6 +70,7 @@ def test_clients_tune_head_and_body(tiny: Tiny):
     assert len(np.intersect1d(world.partition.shard(4), world.held_out.shard(4))) == 0
 
 
+@pytest.mark.law("local=fedbabu", "without tuning clients use the global model, to the byte")
 def test_without_tuning_clients_use_the_global_model(tiny: Tiny):
     world = world_of(tiny("algorithm=fedbabu", "model.hidden=[6]", "rounds=1", "evaluation.fine_tune_epochs=null"))
     [(state, _, _)] = rounds_with_rows(world)

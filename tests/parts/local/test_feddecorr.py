@@ -16,6 +16,7 @@ UNEQUAL = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "
 FEDDECORR = ("local=feddecorr", *UNEQUAL)
 
 
+@pytest.mark.law("local=feddecorr", "of two features that correlate fully the cost is 1, of two that do not 1/2")
 def test_correlations_by_hand():
     """A column and its double have correlation 1: a mean of 1. Two that have nothing to do with each other: 1/2."""
     first, other = torch.tensor([1.0, -1.0, 1.0, -1.0]), torch.tensor([1.0, 1.0, -1.0, -1.0])
@@ -53,6 +54,7 @@ def test_a_client_does_what_plain_pytorch_does(tiny: Tiny):
         torch.testing.assert_close(out[0, :-2], world.layout.flatten(network), atol=1e-9, rtol=0)
 
 
+@pytest.mark.law("local=feddecorr", "beta = 0 is SGD")
 @pytest.mark.usefixtures("_double")
 def test_the_engines_agree_and_without_the_cost_it_is_sgd(tiny: Tiny):
     one, other = (train_first_round(world_of(tiny(*FEDDECORR, f"engine={engine}"))) for engine in ("loop", "stacked"))

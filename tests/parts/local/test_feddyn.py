@@ -39,6 +39,12 @@ def two(tiny: Tiny, *words: str) -> World:
     return world_of(tiny(*words, "scenario.clients=2", "scenario.participants=2", "local.lr=0.1"))
 
 
+@pytest.mark.law(
+    "local=feddyn", "two quadratics end at their joint optimum (3, -0.5), to 0.001, where FedAvg ends at (2, 0)"
+)
+@pytest.mark.law(
+    "aggregator=feddyn", "two quadratics end at their joint optimum (3, -0.5), to 0.001, where FedAvg ends at (2, 0)"
+)
 def test_two_quadratics_end_at_their_joint_optimum(tiny: Tiny):
     """Curvatures 1 and 3, minima (0, 1) and (4, -1): (3, -0.5); FedAvg ends between the minima, at (2, 0)."""
     ours = descend(two(tiny, "algorithm=feddyn", "local.alpha=1"), "feddyn", 60)
@@ -47,6 +53,7 @@ def test_two_quadratics_end_at_their_joint_optimum(tiny: Tiny):
     assert fedavg.tolist() == pytest.approx([2, 0], abs=1e-4)
 
 
+@pytest.mark.law("local=feddyn", "alpha = 0 is FedAvg with equal weights, to the byte")
 def test_alpha_0_is_fedavg_with_equal_weights(tiny: Tiny):
     ours, plain = (
         [state.models[0].flat for state, *_ in rounds_with_rows(world_of(tiny(*words)))]
@@ -56,6 +63,9 @@ def test_alpha_0_is_fedavg_with_equal_weights(tiny: Tiny):
         assert torch.equal(one, other)
 
 
+@pytest.mark.law(
+    "aggregator=feddyn", "h is the mean of all g_k at all times, and g_k is 0 of clients that were never asked"
+)
 def test_the_server_remembers_the_mean_of_what_all_clients_do(tiny: Tiny):
     """Of those that were never asked it is 0."""
     world = world_of(tiny("algorithm=feddyn", "local.alpha=0.1", "rounds=4", "scenario.participants=2"))
@@ -90,6 +100,7 @@ LOSSES = {
 }
 
 
+@pytest.mark.law("aggregator=feddyn", "h stays the mean of all g_k when uploads are late, lost or not finite")
 @pytest.mark.parametrize("words", LOSSES.values(), ids=LOSSES)
 def test_the_servers_memory_stays_the_mean_whatever_is_lost(tiny: Tiny, words: tuple[str, ...]):
     world = world_of(tiny("algorithm=feddyn", "local.alpha=0.1", "rounds=6", "scenario.participants=4", *words))

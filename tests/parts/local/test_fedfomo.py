@@ -28,6 +28,7 @@ LAYOUT = Layout(("w", "statistic"), ((2,), (1,)), 1)
 ALL = ("selector=all", "federation=dirichlet", "rounds=3")
 
 
+@pytest.mark.law("local=fedfomo", "a model that does no better gets no weight, and the weights of the others sum to 1")
 def test_weights_by_hand():
     """Gains of 1, 3 and none at distances 2, 3 and 1: 1/2 and 1, of which the sum is 3/2."""
     weights = first_order_weights(np.array([4.0]), np.array([[3.0, 1.0, 5.0]]), np.array([[2.0, 3.0, 1.0]]))
@@ -77,12 +78,15 @@ def alone(world: World) -> torch.Tensor:
     everyone, rows = np.arange(world.partition.clients), world.first.flat.expand(world.partition.clients, -1)
     for number in range(1, world.exp.rounds + 1):
         ctx = context.make_context(world, number)
-        plan, zero = ctx.plan(everyone), everyone * 0
-        jobs = Jobs(plan.owner, plan.shards, None, None, model=zero, begun=zero + number, received=rows)
+        plan, begun = ctx.plan(everyone), everyone * 0 + number
+        models = tuple(Weights(row, world.layout) for row in rows)
+        sent = lambda _, models=models: models  # noqa: E731
+        jobs = Jobs(plan.owner, plan.shards, None, None, model=everyone, begun=begun, sent=sent)
         rows = work(world.exp, world, jobs, {}, ctx)[1]["local"]["rows"]
     return rows
 
 
+@pytest.mark.law("local=fedfomo", "where no weight is above 0 every client trains alone, to the byte")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_where_nobody_is_better_every_client_trains_alone_to_the_byte(
     tiny: Tiny, engine: str, monkeypatch: pytest.MonkeyPatch
@@ -99,6 +103,9 @@ def test_where_nobody_is_better_every_client_trains_alone_to_the_byte(
     assert not torch.allclose(moved.memory["local"]["rows"], rows, atol=1e-3)
 
 
+@pytest.mark.law(
+    "local=fedfomo", "a client's start moves if and only if another's model does better on what it holds out"
+)
 def test_it_starts_from_models_that_do_better_on_what_is_held_out(tiny: Tiny):
     world = world_of(tiny("algorithm=fedfomo", *ALL))
     *_, (state, *_) = rounds_with_rows(world)
@@ -140,6 +147,7 @@ def test_what_is_held_out_is_nobody_elses(tiny: Tiny):
     assert whole.judging.indices.size == 0
 
 
+@pytest.mark.law("local=fedfomo", "every model of another client that is sent is counted as bytes down")
 def test_models_that_are_sent_are_counted(tiny: Tiny):
     """Each of three who were heard of before is sent the models of the others; else the global one."""
     world = world_of(tiny("algorithm=fedfomo", "rounds=4", "evaluation.personal_fraction=0"))

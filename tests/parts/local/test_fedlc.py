@@ -43,6 +43,7 @@ def test_a_client_does_what_plain_pytorch_does(tiny: Tiny):
         torch.testing.assert_close(out[0, :-2], world.layout.flatten(network), atol=1e-9, rtol=0)
 
 
+@pytest.mark.law("local=fedlc", "tau = 0 is SGD")
 @pytest.mark.usefixtures("_double")
 def test_the_engines_agree_and_without_margins_it_is_sgd(tiny: Tiny):
     one, other = (train_first_round(world_of(tiny(*FEDLC, f"engine={engine}"))) for engine in ("loop", "stacked"))

@@ -18,6 +18,8 @@ UNEQUAL = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "
 FEDNTD = ("local=fedntd", *UNEQUAL)
 
 
+@pytest.mark.law("local=fedntd", "the divergence gives the logit of the true class no gradient")
+@pytest.mark.law("local=fedntd", "the divergence of logits that differ by a constant is 0")
 def test_the_divergence_by_hand():
     """Without class 0, p = (1/2, 1/2) and q = (1/4, 3/4): KL = ln 2 - ln(3) / 2; logits of class 0 do not matter."""
     received = torch.tensor([[9.0, 0.0, 0.0]], dtype=torch.float64)
@@ -56,6 +58,7 @@ def test_a_client_does_what_plain_pytorch_does(tiny: Tiny):
         torch.testing.assert_close(out[0, :-2], world.layout.flatten(network), atol=1e-9, rtol=0)
 
 
+@pytest.mark.law("local=fedntd", "beta = 0 is SGD")
 @pytest.mark.usefixtures("_double")
 def test_the_engines_agree_and_without_the_divergence_it_is_sgd(tiny: Tiny):
     one, other = (train_first_round(world_of(tiny(*FEDNTD, f"engine={engine}"))) for engine in ("loop", "stacked"))

@@ -36,6 +36,7 @@ def own(state: State) -> dict[int, torch.Tensor]:
     return dict(zip(held["owner"].tolist(), held["rows"], strict=True))
 
 
+@pytest.mark.law("local=fedplus", "theta = 1 and mixing = 1 is FedAvg with equal weights, to the byte")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_theta_and_mixing_one_are_fedavg_bit_by_bit(tiny: Tiny, engine: str):
     plain = world_of(tiny(*ALL, "aggregator.weighting=uniform", f"engine={engine}"))
@@ -48,6 +49,7 @@ def test_theta_and_mixing_one_are_fedavg_bit_by_bit(tiny: Tiny, engine: str):
         assert torch.equal(one.models[0].flat, other.models[0].flat)
 
 
+@pytest.mark.law("algorithm=fedplus", "theta = 1, mixing = 1 and the mean as centre is FedAvg with equal weights")
 def test_with_the_mean_of_all_as_centre_too(tiny: Tiny):
     """The centre adds models where FedAvg adds their deltas: the same up to rounding."""
     plain = world_of(tiny(*ALL, "aggregator.weighting=uniform"))
@@ -57,6 +59,7 @@ def test_with_the_mean_of_all_as_centre_too(tiny: Tiny):
         torch.testing.assert_close(one.models[0].flat, other.models[0].flat, atol=1e-6, rtol=0)
 
 
+@pytest.mark.law("local=fedplus", "theta = 1 and mixing = 0 is every client's own training, to the byte")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_theta_one_and_mixing_zero_is_every_clients_own_training_bit_by_bit(tiny: Tiny, engine: str):
     ours = world_of(tiny("algorithm=fedplus", *ALL, *SHARED, "local.theta=1", f"engine={engine}"))
@@ -80,6 +83,9 @@ def batches_of(world: World, examples: int, number: int, client: int) -> Batches
     return draw_batches(world.exp.local, examples, context.make_context(world, number).rng("batches", client))
 
 
+@pytest.mark.law(
+    "algorithm=fedplus", "mu = 0: the server sends the geometric median, the median or the mean of the clients' models"
+)
 @pytest.mark.parametrize(("penalty", "rule"), [("l2", "geometric_median"), ("l1", "median"), ("l2_squared", "fedavg")])
 def test_without_smoothing_the_centre_is_the_rule_of_that_name(tiny: Tiny, penalty: str, rule: str):
     """mu = 0, everybody takes part: what the server sends next is the median of what the clients keep."""
@@ -94,6 +100,9 @@ def test_without_smoothing_the_centre_is_the_rule_of_that_name(tiny: Tiny, penal
         torch.testing.assert_close(state.models[0].flat, after.flat, atol=1e-6, rtol=0)
 
 
+@pytest.mark.law(
+    "local=fedplus", "mu = 0 and mixing = 0: clients start from their own models and are drawn to them, to the byte"
+)
 @pytest.mark.parametrize("penalty", ["l2_squared", "l2", "l1"])
 def test_mu_zero_is_no_federation(tiny: Tiny, penalty: str):
     """Whatever the server sends, clients begin and are drawn to their own models, bit by bit."""
@@ -157,6 +166,7 @@ def by_hand(w: float, z: float, goal: float, settings: tuple[float, float, str])
     return w
 
 
+@pytest.mark.law("local=fedplus", "a client that is not asked keeps its model, to the byte")
 def test_who_is_not_asked_keeps_its_model(tiny: Tiny):
     world = world_of(tiny("algorithm=fedplus", "scenario.participants=2"))
     states, seen = lived(world, 4), 0
@@ -182,6 +192,7 @@ def test_the_first_model_is_everybodys_first(tiny: Tiny):
     assert torch.equal(start[1], received)
 
 
+@pytest.mark.law("aggregator=fedplus_centre", "what the server remembers of a client is what the client keeps")
 def test_the_server_knows_what_the_clients_keep(tiny: Tiny):
     world = world_of(tiny("algorithm=fedplus"))
     state = lived(world, 3)[-1]

@@ -22,6 +22,7 @@ def test_the_first_epochs_are_the_heads_by_hand():
     assert rule.passes(np.array([5, 9])).tolist() == [3, 3]
 
 
+@pytest.mark.law("local=fedrep", "a client trains the head under a still body, then the body under a still head")
 @pytest.mark.usefixtures("_double")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_a_client_does_what_plain_pytorch_does(tiny: Tiny, engine: str):
@@ -35,6 +36,7 @@ def test_a_client_does_what_plain_pytorch_does(tiny: Tiny, engine: str):
         torch.testing.assert_close(out[row, :-2], expected, atol=1e-9, rtol=0)
 
 
+@pytest.mark.law("local=fedrep", "in the first phase the body keeps its bytes, in the second the head does")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_in_the_first_phase_the_body_keeps_its_bytes(tiny: Tiny, engine: str):
     words = ("local=fedrep", "model.hidden=[6]", "local.batch_size=full", "local.lr=0.5", f"engine={engine}")
@@ -53,6 +55,7 @@ def test_in_the_first_phase_the_body_keeps_its_bytes(tiny: Tiny, engine: str):
         assert torch.equal(alone[body], first[body])
 
 
+@pytest.mark.law("local=fedrep", "heads are in no upload, and the global head keeps its first bytes")
 def test_heads_stay_with_their_clients_and_bodies_are_averaged(tiny: Tiny):
     world = world_of(tiny("algorithm=fedrep", "model.hidden=[6]", "rounds=3", "selector=all"))
     head = world.exp.local.private_columns(world.layout)

@@ -23,6 +23,7 @@ def test_the_balanced_softmax_by_hand():
     assert nn.functional.cross_entropy(balanced, torch.tensor([1])).item() == pytest.approx(-math.log(0.75))
 
 
+@pytest.mark.law("local=fedrod", "with as many examples of every class a client sends what it sends for FedAvg")
 @pytest.mark.usefixtures("_double")
 def test_with_equal_counts_it_is_fedavg(tiny: Tiny):
     words = ("federation=iid", "model.hidden=[6]", "local.epochs=2", "dataset.train_size=120")
@@ -36,6 +37,7 @@ def test_with_equal_counts_it_is_fedavg(tiny: Tiny):
         torch.testing.assert_close(out, expected, atol=1e-9, rtol=0)
 
 
+@pytest.mark.law("local=fedrod", "the personal head passes no gradient on to the body")
 @pytest.mark.usefixtures("_double")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_a_client_does_what_plain_pytorch_does(tiny: Tiny, engine: str):

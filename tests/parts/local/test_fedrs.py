@@ -16,6 +16,7 @@ UNEQUAL = ("federation=classes", "federation.classes_per_client=3", "local.batch
 FEDRS = ("local=fedrs", *UNEQUAL)
 
 
+@pytest.mark.law("local=fedrs", "alpha = 0 gives the logit of a class that the client lacks no gradient")
 def test_logits_and_gradients_by_hand():
     """The third class is missing: its logit and its gradient are halved, and with alpha 0 it does not move."""
     counts = torch.tensor([4.0, 1.0, 0.0])
@@ -49,6 +50,7 @@ def test_a_client_does_what_plain_pytorch_does(tiny: Tiny):
         torch.testing.assert_close(out[0, :-2], world.layout.flatten(network), atol=1e-9, rtol=0)
 
 
+@pytest.mark.law("local=fedrs", "alpha = 1 is SGD")
 @pytest.mark.usefixtures("_double")
 def test_the_engines_agree_and_with_alpha_1_it_is_sgd(tiny: Tiny):
     one, other = (train_first_round(world_of(tiny(*FEDRS, f"engine={engine}"))) for engine in ("loop", "stacked"))

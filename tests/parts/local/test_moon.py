@@ -80,6 +80,8 @@ def test_the_engines_agree(tiny: Tiny):
         torch.testing.assert_close(one[0].models[0].flat, other[0].models[0].flat, atol=1e-9, rtol=0)
 
 
+@pytest.mark.law("local=moon", "mu = 0 is SGD")
+@pytest.mark.law("local=moon", "the first round is SGD's whatever mu is, as the last model is the received one")
 @pytest.mark.usefixtures("_double")
 def test_without_weight_or_in_the_first_round_it_is_sgd(tiny: Tiny):
     """Then the received and the last model are the same, and the term is constant."""

@@ -73,7 +73,8 @@ def test_what_stays_is_chosen_by_patterns(tiny: Tiny, layers: str, names: list[s
     assert columns(world).tolist() == torch.cat([numbered[name].reshape(-1) for name in names]).tolist()
 
 
-def test_lg_fedavg_shares_the_last_layer_alone_as_the_complementary_pattern_does(tiny: Tiny):
+@pytest.mark.law("local=personal_layer", "LG-FedAvg (layers=body) is FedPer with the complementary layers, to the byte")
+def test_lg_fedavg_shares_the_last_layer_alone_as_its_complement_does(tiny: Tiny):
     """To the byte: what is sent, what is averaged, what clients keep."""
     lg, complement = (world_of(tiny(*SMALL, f"local.layers={layers}")) for layers in ("body", "[1.*]"))
     last = lg.layout.columns(last_linear_names(lg.layout))
@@ -87,6 +88,9 @@ def test_lg_fedavg_shares_the_last_layer_alone_as_the_complementary_pattern_does
     assert PersonalLayer(layers="body").private_columns(statistics).tolist() == [0, 1, 11, 12]
 
 
+@pytest.mark.law(
+    "local=personal_layer", "FedPer: the last layer is in no upload, and the global one keeps its first bytes"
+)
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 @pytest.mark.parametrize("layers", ["null", "[1.weight,3.bias]"])
 def test_the_personal_layer_is_in_no_upload(tiny: Tiny, engine: str, layers: str):
@@ -101,6 +105,7 @@ def test_the_personal_layer_is_in_no_upload(tiny: Tiny, engine: str, layers: str
         assert not torch.equal(state.models[0].flat[rest], world.first.flat[rest])
 
 
+@pytest.mark.law("local=personal_layer", "FedPer: the body that is sent in the first round is FedAvg's, to the byte")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_the_first_round_trains_what_sgd_trains(tiny: Tiny, engine: str):
     words = ("model.hidden=[5]", "local.momentum=0.9", "local.weight_decay=0.01", f"engine={engine}")
@@ -113,6 +118,10 @@ def test_the_first_round_trains_what_sgd_trains(tiny: Tiny, engine: str):
         torch.testing.assert_close(own(state)[client], (ours.first.flat + delta)[kept])
 
 
+@pytest.mark.law(
+    "local=personal_layer",
+    "FedPer: the body is the mean of the clients' bodies, and each last layer goes on from its own",
+)
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_three_rounds_by_hand(tiny: Tiny, engine: str):
     """One full-batch step a round: the body is averaged, each client's last layer goes on from its own."""
@@ -144,6 +153,7 @@ def step(world: World, client: int, entries: dict[str, torch.Tensor]) -> dict[st
     return {name: (entry - 0.5 * grad).detach() for (name, entry), grad in zip(w.items(), grads, strict=True)}
 
 
+@pytest.mark.law("local=personal_layer", "FedPer: a client that is not asked keeps its layer, to the byte")
 def test_who_is_not_asked_keeps_its_layer_and_memory_grows_with_those_who_are(tiny: Tiny):
     world = world_of(tiny(*SMALL, "scenario.participants=2"))
     assert own(lived(world, 1)[0][0])[int(lived(world, 1)[0][2].owner[0])].shape == (5 * 10 + 10,)
@@ -157,6 +167,9 @@ def test_who_is_not_asked_keeps_its_layer_and_memory_grows_with_those_who_are(ti
     assert seen == {True, False}
 
 
+@pytest.mark.law(
+    "local=personal_layer", "FedPer: a client's model is the global body with its own last layer, to the byte"
+)
 def test_the_received_rest_and_the_own_layer_make_the_own_model(tiny: Tiny):
     world = world_of(tiny(*SMALL, "scenario.participants=2", "evaluation.personal_fraction=0.3"))
     state, _, sent = lived(world, 2)[-1]
@@ -168,6 +181,10 @@ def test_the_received_rest_and_the_own_layer_make_the_own_model(tiny: Tiny):
     assert torch.equal(rows[0], expected)
 
 
+@pytest.mark.law(
+    "local=personal_layer",
+    "FedPer: two clients with opposite labels are right above 0.85, where FedAvg is at 0.5 or below",
+)
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_clients_that_contradict_each_other(tiny: Tiny, engine: str):
     """Two clients with the same examples and opposite labels: each is right with a layer of its own, half without."""
@@ -188,6 +205,10 @@ def test_clients_that_contradict_each_other(tiny: Tiny, engine: str):
     assert accuracies["personal_layer"] > 0.85
 
 
+@pytest.mark.law(
+    "local=personal_layer",
+    "FedPer: attacks, noise, robust rules and server optimizers do not move the last layer of the global model",
+)
 @pytest.mark.parametrize(
     "words",
     [
@@ -215,6 +236,7 @@ def test_nothing_moves_the_layer_of_the_global_model(tiny: Tiny, words: tuple[st
     assert all(not torch.equal(row, world.first.flat[kept]) for row in own(state).values())
 
 
+@pytest.mark.law("local=personal_layer", "FedPer: the bytes of a round are those of the body")
 def test_only_what_travels_is_counted(tiny: Tiny):
     world = world_of(tiny(*SMALL, "fleet=simulated"))
     whole, sent = world.layout.size, world.layout.size - 60
@@ -300,6 +322,10 @@ def test_norms_are_the_layers_that_keep_a_mean():
     assert batch_norm_names(Layout(names[:1], ((2, 2, 3),), 1)) == ()
 
 
+@pytest.mark.law(
+    "algorithm=fedbn",
+    "the normalisation is in no upload, differs from client to client, and the global one keeps its bytes",
+)
 @pytest.mark.usefixtures("_double", "_narrow")
 def test_fedbn_averages_all_but_the_normalisation(tiny: Tiny):
     """Every client ends with its own normalisation and the mean of the other layers, whatever the engine."""

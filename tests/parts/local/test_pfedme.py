@@ -36,6 +36,7 @@ def test_a_row_that_is_done_stays():
     assert rows[0].item() < 1
 
 
+@pytest.mark.law("local=pfedme", "one inner step is SGD at the rate lr times lambda times theta_lr")
 @pytest.mark.usefixtures("_double")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_one_inner_step_is_sgd_at_the_product_of_the_rates(tiny: Tiny, engine: str):
@@ -46,6 +47,7 @@ def test_one_inner_step_is_sgd_at_the_product_of_the_rates(tiny: Tiny, engine: s
     torch.testing.assert_close(ours[:, : sgd.layout.size], train_first_round(sgd)[:, :-2], atol=1e-9, rtol=0)
 
 
+@pytest.mark.law("local=pfedme", "lambda = 0: what is sent stays at the received model, to the byte")
 def test_without_a_bond_the_sent_model_stays(tiny: Tiny):
     world = world_of(tiny("local=pfedme", "local.lam=0", *WORDS))
     out = train_first_round(world)

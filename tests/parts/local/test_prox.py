@@ -8,6 +8,8 @@ from fedexp.parts.local.prox import Prox
 from fedexp.simulation.round import run_round
 
 
+@pytest.mark.law("algorithm=fedprox", "mu = 0 is FedAvg, to the byte")
+@pytest.mark.law("algorithm=fedprox", "a strong pull keeps the step below 0.8 of FedAvg's length")
 def test_fedprox_with_mu_zero_is_fedavg_and_a_strong_pull_stays_near(tiny: Tiny):
     rules = (("algorithm=fedavg",), ("algorithm=fedprox", "local.mu=0"), ("algorithm=fedprox", "local.mu=5"))
     worlds = [world_of(tiny(*words, "local.epochs=8")) for words in rules]
@@ -22,6 +24,9 @@ def test_the_pull_by_hand():
     assert Prox(mu=0.5, weight_decay=2.0).direction(grad, w, anchor).item() == 1 + 2 * 3 + 0.5 * (3 + 1)
 
 
+@pytest.mark.law(
+    "local=prox", "on a quadratic the steps end at the minimum of the cost plus mu / 2 times the squared distance"
+)
 @pytest.mark.parametrize(("mu", "end"), [(0.0, 6.0), (1.0, 3.0), (2.0, 2.0)])
 def test_steps_end_at_the_proximal_minimum(mu: float, end: float):
     """Of (w - 6)^2 / 2 + mu w^2 / 2, whose slope is w - 6 + mu w."""

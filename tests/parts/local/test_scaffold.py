@@ -61,6 +61,7 @@ def test_two_rounds_by_hand(tiny: Tiny):
     assert told[1] == pytest.approx(((9 / 8 + 27 / 16) / 2, 5 / 8, -35 / 16, -5 / 8 + 35 / 96))
 
 
+@pytest.mark.law("local=scaffold", "one client alone is SGD")
 def test_one_client_alone_is_sgd(tiny: Tiny):
     alone = ("scenario.clients=1", "scenario.participants=1")
     plain, ours = (world_of(tiny(f"local={rule}", *alone)) for rule in ("sgd", "scaffold"))
@@ -68,11 +69,13 @@ def test_one_client_alone_is_sgd(tiny: Tiny):
         torch.testing.assert_close(one.models[0].flat, other.models[0].flat, atol=1e-6, rtol=0)
 
 
+@pytest.mark.law("local=scaffold", "the first round is FedAvg's with equal weights, to the byte")
 def test_the_first_round_is_fedavgs_bit_by_bit(tiny: Tiny):
     plain, ours = (world_of(tiny(f"local={rule}", "aggregator.weighting=uniform")) for rule in ("sgd", "scaffold"))
     assert torch.equal(lived(plain, 1)[1].models[0].flat, lived(ours, 1)[1].models[0].flat)
 
 
+@pytest.mark.law("local=scaffold", "if all take part, the server's variate is the mean of the clients' at all times")
 @pytest.mark.parametrize("clients", [5, 6])
 def test_the_servers_variate_is_the_mean_of_the_clients_when_all_take_part(tiny: Tiny, clients: int):
     world = world_of(tiny("algorithm=scaffold", "selector=all", f"scenario.clients={clients}"))
@@ -82,6 +85,9 @@ def test_the_servers_variate_is_the_mean_of_the_clients_when_all_take_part(tiny:
         torch.testing.assert_close(held["server"], held["rows"].mean(dim=0), atol=1e-6, rtol=0)
 
 
+@pytest.mark.law(
+    "local=scaffold", "after one step on a full batch a client's variate is its gradient at the received model"
+)
 def test_a_variate_is_the_mean_gradient_of_its_steps(tiny: Tiny):
     """With a full batch and one step: the gradient at the received model, whatever the variates were."""
     words = ("selector=all", "local.batch_size=full", "local.epochs=1")
@@ -106,6 +112,9 @@ def slope(world: World, state: State) -> float:
     return float(torch.cat([each.reshape(-1) for each in torch.autograd.grad(loss, list(network.parameters()))]).norm())
 
 
+@pytest.mark.law(
+    "local=scaffold", "where FedAvg drifts, the gradient of the common loss ends below a fifth of FedAvg's"
+)
 def test_it_finds_the_common_optimum_where_fedavg_drifts(tiny: Tiny):
     """Clients of one class each, many local steps: the gradient of the common loss vanishes only with the variates."""
     hard = (
@@ -130,6 +139,7 @@ def test_it_finds_the_common_optimum_where_fedavg_drifts(tiny: Tiny):
     assert slopes["scaffold"] < 0.2 * slopes["sgd"]
 
 
+@pytest.mark.law("local=scaffold", "a round sends twice the bytes of FedAvg, down and up")
 def test_it_sends_twice_as_much(tiny: Tiny):
     sizes = []
     for rule in ("sgd", "scaffold"):
@@ -139,6 +149,9 @@ def test_it_sends_twice_as_much(tiny: Tiny):
     assert sizes[1] == tuple(2 * value for value in sizes[0])
 
 
+@pytest.mark.law(
+    "local=scaffold", "after one step on a full batch a client's variate is the same with momentum, Adam and AdamW"
+)
 @pytest.mark.parametrize(
     "words", [(), ("momentum=0.9",), ("optimizer=adam", "lr=0.01"), ("optimizer=adamw", "lr=0.01")]
 )
@@ -216,6 +229,7 @@ class TestVariatesAreSent:
             std = 0.5 / 6 * (1 if privacy == "client_central" else 6**0.5)
             assert float(noise.std()) == pytest.approx(std, rel=0.1)
 
+    @pytest.mark.law("local=scaffold", "a client that is not heard does not move the server's variate")
     def test_who_is_not_heard_moves_no_variate_of_the_server(self, tiny: Tiny):
         world, state = self.played(tiny, "fleet=simulated", "fleet.dropout=0.5")
         heard = context.make_context(world, 1).fleet.draws("fleet", owner=np.arange(6))[:, 2] >= 0.5

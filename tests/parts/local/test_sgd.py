@@ -17,6 +17,7 @@ from fedexp.simulation.setup.compatibility import refuse
 from fedexp.simulation.world import World
 
 
+@pytest.mark.law("algorithm=fedsgd", "a round is one step on the examples of all clients together")
 def test_fedsgd_is_one_step_on_the_pooled_data(tiny: Tiny):
     world = world_of(tiny("algorithm=fedsgd", "federation=dirichlet", "federation.alpha=0.5", "local.lr=0.7"))
     state, _, _ = run_round(world.exp, world, world.initial_state())
@@ -70,6 +71,7 @@ def test_lasting_momentum_by_hand(tiny: Tiny):
     assert (memory["owner"].tolist(), memory["rows"][:, 0].tolist()) == ([3, 7], [9.0, 3.0])
 
 
+@pytest.mark.law("local=sgd", "of one client with lasting momentum three rounds are one round of three epochs")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_momentum_that_lasts_goes_on_where_it_ended(tiny: Tiny, engine: str):
     """One client whose model the server takes: three rounds are one of three epochs, in batches that do not mix."""

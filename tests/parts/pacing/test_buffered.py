@@ -52,6 +52,7 @@ RULES = {
 }
 
 
+@pytest.mark.law("pacing=buffered", "a buffer of all that train equally fast is a synchronous run, to the byte")
 @pytest.mark.parametrize("words", RULES.values(), ids=RULES)
 def test_a_buffer_of_all_that_train_equally_fast_is_a_synchronous_run(tiny: Tiny, words: tuple[str, ...]):
     synchronous = models_of(tiny(*WORDS, *words))
@@ -59,12 +60,14 @@ def test_a_buffer_of_all_that_train_equally_fast_is_a_synchronous_run(tiny: Tiny
     assert equal(synchronous, models_of(tiny(*WORDS, *words, *TOGETHER, "pacing.max_staleness=0")))
 
 
+@pytest.mark.law("pacing=buffered", "one client at a time is a run with one participant, to the byte")
 @pytest.mark.parametrize("optimizer", ["replace", "adam"])
 def test_one_client_at_a_time_is_a_run_of_one_participant(tiny: Tiny, optimizer: str):
     words = (*WORDS[1:], "scenario.participants=1", f"server_optimizer={optimizer}")
     assert equal(models_of(tiny(*words)), models_of(tiny(*words, "pacing=buffered", "pacing.buffer=1", *FLEET)))
 
 
+@pytest.mark.law("pacing=buffered", "mixing = 1 of the only client is a synchronous run of it, to the byte")
 def test_mixing_in_the_whole_model_of_one_client_is_central_training(tiny: Tiny):
     words = ("dataset.train_size=40", "scenario.clients=1", "scenario.participants=1", *WORDS[1:])
     mixing = ("pacing=buffered", "pacing.buffer=1", "pacing.mixing=1.0")
@@ -72,6 +75,7 @@ def test_mixing_in_the_whole_model_of_one_client_is_central_training(tiny: Tiny)
         torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
+@pytest.mark.law("pacing=buffered", "an exponent of 0 is no factor for staleness, to the byte")
 def test_an_exponent_of_zero_is_no_factor(tiny: Tiny):
     words = (*FLEET, *WORDS, "pacing=buffered", "pacing.buffer=2")
     polynomial, constant = (*words, "pacing.exponent=0.0"), (*words, "pacing.staleness=constant")
@@ -93,6 +97,10 @@ def arrived(age: list[int]) -> dict:
     return {"arrived": columns, "offset": torch.tensor([[10.0], [20.0]])}
 
 
+@pytest.mark.law("pacing=buffered", "the order of arrival within a step does not matter, to the byte")
+@pytest.mark.law(
+    "pacing=buffered", "the step is the mean of the updates times their factors, however many clients train"
+)
 def test_two_updates_of_length_one_make_the_papers_step():
     uploads = uploads_like(torch.ones(2, 1))
     rows, _ = Buffered(clients=9).discount(uploads, arrived([0, 3]), None)  # pyright: ignore[reportArgumentType]
@@ -111,6 +119,7 @@ def test_a_model_is_mixed_in_with_the_same_share_for_ever():
         assert rows.delta[:, 0].tolist() == [0.5 * 11, 0.25 * 21]  # alpha s(tau) (start + delta - w)
 
 
+@pytest.mark.law("pacing=buffered", "beyond slow_after the server's rate is at most 1 / the age of the oldest update")
 def test_the_servers_rate_is_at_most_one_over_the_age_of_the_oldest():
     rule = Buffered(clients=9, slow_after=2)
     rates = [rule.server_rate(0.4, {"columns": {"most_stale": age}}) for age in (None, 0, 2, 3, 5)]
@@ -118,6 +127,7 @@ def test_the_servers_rate_is_at_most_one_over_the_age_of_the_oldest():
     assert Buffered(clients=9).server_rate(0.4, {"columns": {"most_stale": 5}}) == 0.4
 
 
+@pytest.mark.law("server_optimizer=momentum", "beta = 0 is a step along the update at the server's rate")
 def test_a_slowed_step_is_a_step_at_that_rate(tiny: Tiny):
     words = (*FLEET, *WORDS, "pacing=buffered", "pacing.clients=5", "pacing.buffer=1", "pacing.slow_after=1")
     world = world_of(tiny(*words, "server_optimizer=momentum", "server_optimizer.beta=0.0"))
@@ -134,6 +144,7 @@ def test_a_slowed_step_is_a_step_at_that_rate(tiny: Tiny):
     assert slowed
 
 
+@pytest.mark.law("pacing=buffered", "the models that are kept are those that somebody trains on, to the byte")
 def test_every_version_is_kept_once_and_as_long_as_somebody_holds_it(tiny: Tiny):
     states = states_of(tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.clients=5", "pacing.buffer=2"), 12)
     models = [world_of(tiny(*WORDS)).first.flat, *(state.models[0].flat for state in states)]
@@ -145,6 +156,7 @@ def test_every_version_is_kept_once_and_as_long_as_somebody_holds_it(tiny: Tiny)
         assert memory["columns"]["in_flight"] == len(memory["flight"]["owner"]) == 4
 
 
+@pytest.mark.law("pacing=buffered", "a client trains on the model of the step in which it was asked, to the byte")
 def test_clients_train_on_the_model_that_they_were_sent(tiny: Tiny):
     config = tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.clients=4", "pacing.buffer=2", "pacing.staleness=constant")
     world = world_of(config)
@@ -165,6 +177,7 @@ def test_clients_train_on_the_model_that_they_were_sent(tiny: Tiny):
     assert stale
 
 
+@pytest.mark.law("pacing=buffered", "a run that goes on from any step is the whole run, to the byte")
 def test_a_run_goes_on_from_any_step(tiny: Tiny):
     world = world_of(tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.clients=4", "pacing.buffer=2"))
     whole = states_of(tiny(*FLEET, *WORDS, "pacing=buffered", "pacing.clients=4", "pacing.buffer=2"), 8)

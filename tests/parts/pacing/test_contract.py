@@ -14,6 +14,7 @@ from fedexp.simulation import context
 FLEET = ("fleet=simulated", "fleet.speed_low=5", "fleet.link=own")
 
 
+@pytest.mark.law("pacing=synchronous", "a round waits for all that it asked, and updates count as they were sent")
 def test_the_base_waits_for_all_that_it_asks(tiny: Tiny):
     world = world_of(tiny())
     ctx, uploads = context.make_context(world, 3), uploads_like(torch.ones(2, 4))
@@ -25,6 +26,7 @@ def test_the_base_waits_for_all_that_it_asks(tiny: Tiny):
     assert (busy.tolist(), capacity) == ([], None)
 
 
+@pytest.mark.law("pacing", "the clock never goes back, and nobody counts twice in a step")
 @pytest.mark.parametrize("option", options("pacing"))
 def test_every_pacing_moves_the_clock_and_asks_nobody_twice(tiny: Tiny, option: str):
     words = ("scenario.participants=3", "rounds=20", f"pacing={option}", *FLEET)

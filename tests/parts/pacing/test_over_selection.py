@@ -68,6 +68,10 @@ def test_on_a_shared_link_whoever_is_ready_first_sends_first(tiny: Tiny, tmp_pat
     assert counted(world, [0, 1, 3, 5], 1) == ([1], 3)
 
 
+@pytest.mark.law(
+    "pacing=over_selection",
+    "a round lasts until the last upload that counts, and all that were asked were sent the model",
+)
 def test_a_round_lasts_until_the_last_that_counts_and_all_are_sent_the_model(tiny: Tiny, tmp_path: Path):
     world = traced(tiny, tmp_path, "scenario.participants=6", "pacing.uploads=3")
     size = world.layout.size * 4 / 1e6
@@ -113,6 +117,7 @@ RULES = {
 }
 
 
+@pytest.mark.law("pacing=over_selection", "as many uploads as are asked are a synchronous run, to the byte")
 @pytest.mark.parametrize("words", RULES.values(), ids=RULES)
 def test_as_many_uploads_as_are_asked_are_a_synchronous_round(tiny: Tiny, words: tuple[str, ...]):
     synchronous, over = told(tiny, *WORDS, *words), told(tiny, *WORDS, *words, OVER, "pacing.uploads=6")

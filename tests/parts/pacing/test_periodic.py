@@ -14,6 +14,7 @@ WORDS = ("scenario.participants=3", "local.epochs=2", "rounds=20", "aggregator.w
 FLEET = ("fleet=simulated", "fleet.speed_low=5", "fleet.jitter_std=0.3", "fleet.link=own")
 
 
+@pytest.mark.law("pacing=periodic", "a period longer than the slowest client is a synchronous run, to the byte")
 def test_a_period_beyond_the_slowest_is_a_synchronous_run(tiny: Tiny):
     synchronous, periodic = (
         [state.models[0].flat for state, *_ in islice(rounds_with_rows(world_of(tiny(*FLEET, *WORDS, *words))), 5)]
@@ -22,6 +23,7 @@ def test_a_period_beyond_the_slowest_is_a_synchronous_run(tiny: Tiny):
     assert all(torch.equal(*pair) for pair in zip(synchronous, periodic, strict=True))
 
 
+@pytest.mark.law("pacing=periodic", "a step moves the model if and only if something arrived in its period")
 def test_what_is_late_counts_in_a_later_step(tiny: Tiny):
     config = tiny(*FLEET, *WORDS, "pacing=periodic", "pacing.period_s=0.5", "pacing.clients=4")
     states, rows = [], []

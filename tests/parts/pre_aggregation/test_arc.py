@@ -7,6 +7,7 @@ from worlds import Tiny, folded, uploads_like, world_of
 from fedexp.parts.pre_aggregation.arc import clipping_length
 
 
+@pytest.mark.law("pre_aggregation=arc", "f = 0 shortens nobody")
 def test_the_length_by_hand():
     """Of 5 rows, f = 1: floor(2 / 5 * 4) = 1 is shortened; f = 2: floor(4 / 5 * 3) = 2; f = 0: none."""
     norm = torch.tensor([5.0, 1.0, 4.0, 2.0, 3.0])
@@ -25,6 +26,7 @@ def test_a_round_by_hand(tiny: Tiny):
         torch.testing.assert_close(row - world.first.flat, torch.full_like(row, mean), atol=1e-5, rtol=0)
 
 
+@pytest.mark.law("pre_aggregation=arc", "equal rows stay as they are")
 @pytest.mark.parametrize(("rows", "f"), [(3, 1), (10, 4)])
 def test_equal_rows_stay(rows: int, f: int):
     assert clipping_length(torch.full((rows,), 2.0), f) == 2

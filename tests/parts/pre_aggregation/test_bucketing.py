@@ -44,6 +44,7 @@ def test_a_lost_loss_stays_in_its_bucket():
     assert average_buckets(uploads, np.array([0, 0, 1]), np.ones(3)).loss_before[0] == 0.5
 
 
+@pytest.mark.law("pre_aggregation=bucketing", "every client is in one bucket, and all buckets but the last are full")
 @given(rows=st.integers(1, 40), size=st.integers(1, 9), seed=st.integers(0, 9))
 def test_every_row_is_in_one_bucket(rows: int, size: int, seed: int):
     bucket = assign_buckets(rows, size, np.random.default_rng(seed))
@@ -58,6 +59,9 @@ def test_buckets_are_drawn_anew_each_round_and_the_same_twice():
     assert drawn[0] == drawn[2] != drawn[1]
 
 
+@pytest.mark.law(
+    "pre_aggregation=bucketing", "the weighted mean of weighted buckets is the clients', whatever the size"
+)
 @pytest.mark.parametrize("size", [1, 2, 3, 50])
 def test_weighted_buckets_have_the_weighted_mean_of_the_clients(size: int):
     uploads = uploads_of(normal(0, 7, 5), [3, 1, 4, 1, 5, 9, 2], [1, 2, 1, 1, 0.5, 1, 1])

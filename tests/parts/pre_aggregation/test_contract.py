@@ -11,6 +11,7 @@ from fedexp.simulation.setup import compatibility
 
 @pytest.mark.parametrize("option", options("pre_aggregation"))
 class TestPreAggregation:
+    @pytest.mark.law("pre_aggregation", "if all send one update, it is the step of every aggregator that it goes with")
     @pytest.mark.parametrize("aggregator", options("aggregator"))
     def test_agreeing_clients_are_obeyed_by_every_rule(self, tiny: Tiny, option: str, aggregator: str):
         words = (f"aggregator={aggregator}", f"pre_aggregation={option}", *WEIGHTLESS.get(aggregator, ()))
@@ -25,6 +26,7 @@ class TestPreAggregation:
         moved, _ = folded(world, uploads_like(row.expand(7, -1)))
         torch.testing.assert_close(moved, world.first.flat + row)
 
+    @pytest.mark.law("pre_aggregation", "the order of clients does not matter, to the byte")
     def test_order_of_clients_does_not_matter(self, tiny: Tiny, option: str):
         world = world_of(tiny(f"pre_aggregation={option}"))
         delta, order = torch.randn(5, world.layout.size), [3, 0, 4, 2, 1]

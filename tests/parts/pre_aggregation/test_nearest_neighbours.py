@@ -22,6 +22,7 @@ def slow(rows: torch.Tensor, f: int) -> list[list[float]]:
     return result
 
 
+@pytest.mark.law("pre_aggregation=nearest_neighbours", "f = 0 makes every row the mean")
 def test_by_hand():
     rows = torch.tensor([[0.0], [2.0], [3.0], [90.0]])
     assert neighbour_means(rows, 1).flatten().tolist() == [torch.tensor(5 / 3).item()] * 3 + [

@@ -147,6 +147,7 @@ def test_more_steps_more_sampling_less_noise_or_less_delta_cost_more_by_pld(rate
     assert least <= pld_epsilon(rate, sigma / more, steps, delta)
 
 
+@pytest.mark.law("privacy", "steps counted in parts and in any order are steps counted at once")
 def test_composition_in_parts_and_in_any_order_is_composition_at_once():
     one = from_gaussian_mechanism(1.0, sampling_prob=0.1, value_discretization_interval=cell_width(0.1, 1.0))
     parts = [one.self_compose(30), one.self_compose(12), one]
@@ -155,6 +156,7 @@ def test_composition_in_parts_and_in_any_order_is_composition_at_once():
         assert whole.get_epsilon_for_delta(1e-5) == pytest.approx(pld_epsilon(0.1, 1.0, 43, 1e-5), rel=1e-7)
 
 
+@pytest.mark.law("privacy", "the noise found for an epsilon is enough for all clients, and 1 percent less is not")
 @pytest.mark.parametrize("accountant", ["rdp", "pld"])
 @pytest.mark.parametrize("target", [1.0, 8.0])
 def test_the_noise_found_is_enough_for_all_and_less_is_not(accountant: Accountant, target: float):

@@ -24,6 +24,7 @@ UNIFORM = ("aggregator.weighting=uniform",)
 
 
 class TestCentral:
+    @pytest.mark.law("privacy=client_central", "the mean of n clients has noise of clip times noise_multiplier / n")
     @pytest.mark.parametrize("clients", [1, 4])
     def test_the_mean_has_the_noise_of_the_sum_over_the_clients(self, tiny: Tiny, clients: int):
         world = world_of(tiny(*CENTRAL, *UNIFORM))
@@ -32,6 +33,7 @@ class TestCentral:
         assert sent.delta.mean(dim=0).std() == pytest.approx(2 * 0.5 / clients, rel=0.02)
         assert memory["columns"]["clip"] == 0.5
 
+    @pytest.mark.law("privacy=client_central", "the noise is shared by the clients that count and by no others")
     def test_only_rows_that_count_share_the_noise(self, tiny: Tiny):
         world = world_of(tiny(*CENTRAL, *UNIFORM))
         delta = torch.zeros(4, 40_000)
@@ -42,6 +44,9 @@ class TestCentral:
         assert sent.owner.tolist() == [0, 3]
         assert sent.delta.mean(dim=0).std() == pytest.approx(2 * 0.5 / 2, rel=0.02)
 
+    @pytest.mark.law(
+        "privacy=client_central", "m of n clients drawn uniformly are charged at the rate m / n, everybody at 1"
+    )
     def test_uniform_draws_amplify_and_other_selectors_do_not(self, tiny: Tiny):
         drawn = world_of(tiny(*CENTRAL, *UNIFORM)).exp.privacy
         assert isinstance(drawn, ClientCentral)
@@ -62,6 +67,7 @@ class TestCentral:
             )
             assert said["epsilon_rdp"].tolist() == [rdp[0]] * 3
 
+    @pytest.mark.law("privacy=client_central", "the adaptive clip settles at the quantile of the updates' lengths")
     def test_the_clip_finds_the_quantile_of_the_norms(self, tiny: Tiny):
         """Norms 1..100: the clip settles where half of them need no clipping."""
         world = world_of(tiny(*CENTRAL, *UNIFORM, "privacy.quantile=0.5"))
@@ -103,6 +109,7 @@ class TestCentral:
         with pytest.raises(ConfigError, match="selector=greedyfed looks at those of single clients"):
             compatibility.refuse(spec.build(tiny(*CENTRAL, *UNIFORM, "selector=greedyfed")))
 
+    @pytest.mark.law("privacy=client_central", "the secure mean carries the same noise")
     def test_shares_of_a_mean_carry_the_noise_too(self, tiny: Tiny):
         words = (*CENTRAL, *UNIFORM)
         plain, _, _ = run_round(*(lambda w: (w.exp, w, w.initial_state()))(world_of(tiny(*words))))

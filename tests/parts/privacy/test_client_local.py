@@ -22,6 +22,7 @@ LOCAL = ("privacy=client_local", "privacy.clip=0.5", "privacy.noise_multiplier=2
 
 
 class TestLocal:
+    @pytest.mark.law("privacy=client_local", "a client's noise does not depend on who else takes part, to the byte")
     def test_every_row_is_clipped_and_noised_by_itself(self, tiny: Tiny):
         world = world_of(tiny(*LOCAL))
         size = 40_000
@@ -38,6 +39,9 @@ class TestLocal:
         later, _ = world.exp.privacy.protect(uploads_like(delta), {}, context.make_context(world, 2))
         assert abs(torch.corrcoef(torch.stack([later.delta[0], sent.delta[0]]))[0, 1]) < 0.05
 
+    @pytest.mark.law(
+        "privacy=client_local", "epsilon is that of half the noise multiplier, as two updates differ by twice the clip"
+    )
     def test_two_updates_differ_by_twice_the_clip(self, tiny: Tiny):
         world = world_of(tiny(*LOCAL, "scenario.participants=2", "rounds=3"))
         state, parts = world.initial_state(), np.zeros(6, dtype=np.int64)

@@ -37,6 +37,7 @@ def protected(world: World, uploads: Uploads, memory: dict[str, Any] | None = No
     return world.exp.privacy.protect(uploads, memory, ctx)
 
 
+@pytest.mark.law("privacy", "the order of clients does not matter, to the byte")
 def test_order_of_clients_does_not_matter(world: World):
     delta, order = torch.randn(4, world.layout.size), [2, 0, 3, 1]
     straight, one = protected(world, uploads_like(delta, [0, 1, 4, 5]))
@@ -55,6 +56,7 @@ def test_inputs_are_not_written(world: World):
     assert str(memory) == str(before)
 
 
+@pytest.mark.law("privacy", "clients of whom nothing came are charged nothing, but where noise is on the mean")
 def test_nobody_is_charged_nothing(world: World):
     sent, memory = protected(world, uploads_like(torch.zeros(0, world.layout.size), []))
     assert len(sent.owner) == 0
@@ -76,6 +78,7 @@ def test_whoever_promises_keeps_a_ledger(world: World):
         assert columns["epsilon_next"] > columns["epsilon_pld"]
 
 
+@pytest.mark.law("privacy", "without noise epsilon is infinite")
 def test_without_noise_nothing_is_promised(world: World):
     privacy = world.exp.privacy
     if privacy.guarantees:
@@ -84,6 +87,7 @@ def test_without_noise_nothing_is_promised(world: World):
         assert memory["columns"]["epsilon_pld"] == np.inf
 
 
+@pytest.mark.law("privacy", "epsilon never falls from round to round")
 def test_more_is_never_cheaper(world: World):
     memory: dict[str, Any] = {}
     spent = [0.0]

@@ -68,6 +68,7 @@ def test_a_client_without_examples_stays_whatever_the_engine_and_its_workers(tin
     assert all(map(torch.equal, stacked, crew))
 
 
+@pytest.mark.law("privacy=dp_sgd", "an infinite clip without noise is SGD, on both engines")
 @pytest.mark.usefixtures("_double")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 @pytest.mark.parametrize("model", MODELS)
@@ -79,6 +80,7 @@ def test_no_noise_and_no_clip_is_plain_sgd(tiny: Tiny, model: str, engine: str):
     torch.testing.assert_close(final(*ours), final(*plain), atol=1e-10, rtol=0)
 
 
+@pytest.mark.law("privacy=dp_sgd", "without noise a step is the sum of the examples' gradients, each clipped by itself")
 @pytest.mark.usefixtures("_double")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 @pytest.mark.parametrize("model", MODELS)
@@ -140,6 +142,10 @@ def test_equal_seeds_are_equal_bits_and_shorter_runs_are_prefixes(tiny: Tiny):
     assert not torch.equal(final(*long), final(*other))
 
 
+@pytest.mark.law(
+    "privacy=dp_sgd",
+    "the noise of a step has the deviation clip times noise_multiplier and is uncorrelated among clients",
+)
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_noise_reaches_the_uploads_with_the_variance_that_was_promised(tiny: Tiny, engine: str):
     """One step of batch size B with lr 1: the delta is -(sum + noise) / B, with and without noise on equal batches."""
@@ -222,6 +228,7 @@ def test_sigma_is_worked_out_for_the_worst_client(tiny: Tiny):
     assert last["epsilon_rdp"] > last["epsilon_pld"]
 
 
+@pytest.mark.law("privacy=dp_sgd", "a run that may spend epsilon = 2 ends before it has spent more")
 def test_the_budget_ends_the_run_before_it_is_overdrawn(tiny: Tiny):
     words = ("privacy=dp_sgd", "privacy.clip=1", "privacy.epsilon=2", "privacy.delta=1e-3", "selector=all")
     states = lived(tiny(*words, "rounds=9", "privacy.rounds=4", "stop=privacy_budget"))

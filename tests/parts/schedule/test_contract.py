@@ -39,17 +39,20 @@ class TestSchedule:
         clients, server = ((CONF / group / f"{option}.yaml").read_text() for group in ("schedule", "server_schedule"))
         assert clients == server
 
+    @pytest.mark.law("schedule", "without a warm-up the rate begins whole and never rises")
     def test_it_begins_with_the_whole_rate_and_never_exceeds_it(self, tiny: Tiny, option: str):
         schedule: Schedule = spec.build(tiny(f"schedule={option}", "rounds=20")).schedule
         factors = [schedule.factor(number) for number in range(1, 60)]
         assert factors[0] == 1
         assert all(1 >= one >= other >= 0 for one, other in pairwise(factors))
 
+    @pytest.mark.law("schedule", "a warm-up of w rounds rises by 1 / (w + 1) a round to the whole rate")
     def test_a_warm_up_comes_before_it(self, tiny: Tiny, option: str):
         schedule: Schedule = spec.build(tiny(f"schedule={option}", "schedule.warmup=3", "rounds=20")).schedule
         assert [schedule.factor(number) for number in (0, 1, 2, 3, 4)] == [0.25, 0.25, 0.5, 0.75, 1.0]
         assert schedule.moves
 
+    @pytest.mark.law("schedule", "a schedule that never moves is none, to the byte")
     def test_one_that_never_moves_is_none_bit_by_bit(self, tiny: Tiny, option: str):
         still = models(tiny(f"schedule={option}", *STILL[option]))
         assert all(torch.equal(one, other) for one, other in zip(still, models(tiny()), strict=True))
@@ -67,6 +70,7 @@ def test_only_rates_that_move_are_columns(tiny: Tiny):
     assert [(row["lr"], row["server_lr"]) for _, row in lived(both)] == [(0.1, 0.5), (0.05, 1.0)]
 
 
+@pytest.mark.law("schedule=exponential", "a round at a halved rate is a round of a run at that rate, to the byte")
 def test_the_rate_of_a_round_is_that_of_a_run_with_this_rate(tiny: Tiny):
     """Round 2 of a halved rate is round 2 of a run with half the rate that begins where the first round ended."""
     halved = world_of(tiny("schedule=exponential", "schedule.gamma=0.5", "local.lr=0.2"))
@@ -76,6 +80,7 @@ def test_the_rate_of_a_round_is_that_of_a_run_with_this_rate(tiny: Tiny):
     assert torch.equal(second.models[0].flat, other.models[0].flat)
 
 
+@pytest.mark.law("schedule=cosine", "three rounds and then five are eight rounds, to the byte")
 def test_three_rounds_and_five_are_eight(tiny: Tiny):
     words = ("schedule=cosine", "rounds=8", "server_optimizer=momentum", "server_schedule=linear")
     world = world_of(tiny(*words))

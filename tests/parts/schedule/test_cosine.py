@@ -7,6 +7,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 from fedexp.parts.schedule.cosine import Cosine
 
 
+@pytest.mark.law("schedule=cosine", "in the middle the rate is half way, and after the last round it stays at its end")
 def test_by_hand():
     """cos of 0, 60, 90 and 120 degrees; after the last round the rate stays."""
     factors = [Cosine(rounds=6).factor(number) for number in (1, 3, 4, 5, 7, 9)]

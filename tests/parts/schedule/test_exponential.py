@@ -5,6 +5,7 @@ import pytest
 from fedexp.parts.schedule.exponential import Exponential
 
 
+@pytest.mark.law("schedule=exponential", "every round multiplies the rate by gamma")
 def test_by_hand():
     assert [Exponential(gamma=0.5).factor(number) for number in (1, 2, 3, 4)] == [1, 0.5, 0.25, 0.125]
     assert Exponential(gamma=0.5, warmup=2).factor(4) == 0.5

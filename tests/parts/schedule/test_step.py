@@ -8,6 +8,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.parts.schedule.step import Step
 
 
+@pytest.mark.law("schedule=step", "the rate is multiplied by gamma after every `every` rounds and stays between")
 def test_by_hand():
     regular, listed = Step(every=2, gamma=0.5), Step(every=(1, 4), gamma=0.5)
     assert [regular.factor(number) for number in range(1, 8)] == [1, 1, 0.5, 0.5, 0.25, 0.25, 0.125]

@@ -27,6 +27,7 @@ def test_three_rounds_by_hand(equal_sizes: Stage):
     assert memories[2]["valuation"].numpy() * np.sqrt(10) == pytest.approx([1, 2, 9, 9, 0.5, 0.5])
 
 
+@pytest.mark.law("selector=afl", "pick=highest asks those with the highest valuations")
 def test_the_highest_without_drawing_by_hand(equal_sizes: Stage):
     selector = AFL(count=2, alpha1=0.5, alpha2=0.01, alpha3=0.0, pick="highest")
     owners, _ = play(selector, [replace(equal_sizes, loss=LOSS)] * 2 + [replace(equal_sizes, loss=-LOSS)] * 2)
@@ -43,6 +44,7 @@ def test_the_highest_of_few_and_of_none_leave_the_rest_to_chance():
     assert len(seen) > 5  # with alpha3 = 1 all places are uniform; the published slice [-0:] took everybody
 
 
+@pytest.mark.law("selector=afl", "the share alpha3 of the places goes to the others, all equally likely")
 def test_left_out_clients_come_back_uniformly():
     # 3 of 4 are left out, so the one by valuation is client 3; the other place is anybody's
     seen = np.zeros(4)
@@ -53,6 +55,7 @@ def test_left_out_clients_come_back_uniformly():
     assert seen[:3] / 3000 == pytest.approx([1 / 3] * 3, abs=0.03)
 
 
+@pytest.mark.law("selector=afl", "a client is drawn in proportion to exp(alpha2 times its valuation)")
 def test_probabilities_grow_exponentially_with_the_valuation():
     # p ~ exp(2 v) with v = 0 and ln 2: 1 to 4
     seen = [

@@ -39,6 +39,7 @@ class TestSelector:
     def world(self, tiny: Tiny, option: str, *more: str) -> World:
         return world_of(tiny(f"selector={option}", "fleet=simulated", *more))
 
+    @pytest.mark.law("selector", "a run asks the same clients when it is run again, and nobody twice in a round")
     @pytest.mark.parametrize(("clients", "participants"), [(6, 3), (1, 1), (4, 9), (7, 2)])
     def test_distinct_clients_the_same_twice(self, tiny: Tiny, option: str, clients: int, participants: int):
         world = self.world(tiny, option, f"scenario.clients={clients}", f"scenario.participants={participants}")
@@ -57,6 +58,7 @@ class TestSelector:
                 assert own.tolist() == sorted(own)
                 assert len(own) == (clients if option == "all" else min(participants, clients))
 
+    @pytest.mark.law("selector", "nobody who is away is asked")
     def test_asks_nobody_who_is_away(self, tiny: Tiny, option: str):
         words = ("availability=markov", "availability.redraw_s=3", "scenario.participants=4", "rounds=8")
         rows = [row for _, row, _ in rounds_with_rows(self.world(tiny, option, *words))]  # who asks the away is refused

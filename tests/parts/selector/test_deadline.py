@@ -49,6 +49,7 @@ CANDIDATES = st.lists(
 )
 
 
+@pytest.mark.law("selector=fedcs", "the choice is that of the greedy that scores all that are left after each step")
 @given(CANDIDATES, st.integers(1, 60), st.sampled_from([None, variance_over_mean, std_over_mean]))
 def test_equals_the_slow_one(candidates, round_s: int, dispersion: Dispersion | None):
     # powers of two in the upload times, so that both add without rounding
@@ -60,6 +61,7 @@ def test_equals_the_slow_one(candidates, round_s: int, dispersion: Dispersion | 
     assert found.tolist() == slowly(resources, float(round_s), counts if dispersion else None, dispersion)
 
 
+@pytest.mark.law("selector=fedcs", "everybody that is chosen is done before the deadline")
 @given(CANDIDATES, st.integers(1, 60))
 def test_the_round_ends_before_its_deadline(candidates, round_s: int):
     resources = machines([float(entry[0]) for entry in candidates], [float(entry[1]) for entry in candidates])

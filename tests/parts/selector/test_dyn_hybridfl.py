@@ -47,6 +47,10 @@ def test_the_deadline_is_kept_when_nobody_is_chosen():
     assert memories[1]["columns"]["deadline_s"] == pytest.approx(602 / 4)
 
 
+@pytest.mark.law(
+    "selector=dyn_hybridfl",
+    "without bounds a deadline is the first one times how slow the candidates are, over the first ones",
+)
 def test_telescopes_to_the_first_rounds_draw_in_a_run(tiny):
     world = build_world(
         spec.build(tiny("selector=dyn_hybridfl", "fleet=simulated", "selector.round_s=9")), None, WorkerPool()

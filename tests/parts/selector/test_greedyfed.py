@@ -33,6 +33,7 @@ def test_opening_rounds_by_hand():
     assert [opening_rounds(6, count) for count in (1, 2, 4, 6, 9)] == [6, 3, 2, 1, 1]
 
 
+@pytest.mark.law("selector=greedyfed", "everybody is asked once, then those with the largest mean Shapley values")
 def test_everybody_once_then_the_best_by_hand(game: Stage):
     owners, memories = play(GreedyFed(count=2, shapley=Shapley()), [game] * 5)
     assert sorted(client for owner in owners[:3] for client in owner) == [0, 1, 2, 3, 4, 5]
@@ -85,6 +86,7 @@ def test_whoever_lost_its_first_upload_comes_again(game: Stage):
     assert plan.owner.tolist() == [0, 2, 5]  # 5 is worth nothing, but nobody knows
 
 
+@pytest.mark.law("selector=greedyfed", "ties go to the clients with the smallest numbers")
 def test_ties_go_to_the_smallest_ids(equal_sizes: Stage):
     nothing = replace(equal_sizes, utility=lambda _: 0.0)
     owners, _ = play(GreedyFed(count=2, shapley=Shapley()), [nothing] * 4)
@@ -100,6 +102,7 @@ def test_running_mean_by_hand():
 
 
 class TestRoundValues:
+    @pytest.mark.law("selector=greedyfed", "where every client adds its own worth, its Shapley value is that worth")
     @pytest.mark.parametrize("owner", [[1, 3, 5], [5, 1], [4], [0, 1, 2, 3, 4, 5]])
     @pytest.mark.parametrize("method", ["exact", "gtg"])
     def test_credit_goes_to_the_right_client_whatever_the_numbers(self, game: Stage, owner: list[int], method: Method):
@@ -114,6 +117,9 @@ class TestRoundValues:
         assert mix.tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.75, 0.25]]
         assert coalition_mix(np.array([[False, True]]), np.array([1.0, 0.0])).tolist() == [[1.0, 0.0, 0.0]]
 
+    @pytest.mark.law(
+        "selector=greedyfed", "an update that is not finite is worth nothing and changes nobody else's value"
+    )
     def test_an_update_that_is_not_finite_contributed_nothing(self, game: Stage):
         uploads = game.uploads(game.plan(np.array([0, 2, 4])))
         delta = uploads.delta.clone()

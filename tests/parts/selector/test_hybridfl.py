@@ -67,6 +67,7 @@ def test_the_upload_may_end_with_the_first_candidate(stage: Stage):
     assert counts == {"first_chosen": 10, "first_candidate": 2}  # 1 s, or 0.05 s, at 0.02 s an example
 
 
+@pytest.mark.law("selector=hybridfl", "clients that are chosen, or do not permit it, send no examples")
 def test_who_is_chosen_or_does_not_permit_sends_nothing(stage: Stage):
     everybody_permits = replace(stage, permits=np.zeros(4), machines=machines([1, 1, 1, 1], [2, 2, 2, 2]))
     owners, _ = play(HybridFL(candidates=4, round_s=1e3), [everybody_permits])

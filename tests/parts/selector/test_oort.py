@@ -17,6 +17,7 @@ def test_utilities_by_hand():
     assert utilities(np.array([0.0, 10.0]), np.array([1, 1]), 1, np.ones(2), 0.5) == pytest.approx([0.0, 5.0])
 
 
+@pytest.mark.law("selector=oort", "those above the cut-off are drawn in proportion to their utility")
 def test_exploits_those_near_the_last_place_in_proportion_to_utility():
     # the second place has 4; 0.9 * 4 = 3.6 leaves out 3; of 6, 4 and 4 two are drawn
     seen = np.zeros(4)
@@ -46,6 +47,7 @@ def test_three_rounds_by_hand():
     assert set(range(4)) - first - second <= set(owners[2])
 
 
+@pytest.mark.law("selector=oort", "alpha = 0: speed does not count")
 def test_a_slow_client_is_passed_over():
     machines = Resources(np.full(3, 1.0), np.ones(3), np.array([1.0, 1.0, 9.0]), 1e6)  # rounds of 2, 2 and 10 s
     stage = Stage(np.full(3, 10), loss=np.array([1.0, 2.0, 2.5]), machines=machines, simulates=True)
@@ -72,6 +74,7 @@ def test_the_pacer_prefers_longer_durations_when_utility_falls(equal_sizes: Stag
     assert len(memories[-1]["history"]) <= 4
 
 
+@pytest.mark.law("selector=oort", "the share of new clients falls to exploration_least and no further")
 def test_exploration_decays_to_its_least():
     stage = Stage(np.full(100, 5), loss=np.arange(100.0))
     owners, _ = play(Oort(count=10, exploration=1.0, exploration_decay=0.5, exploration_least=0.2), [stage] * 5)

@@ -10,6 +10,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.parts.selector.power_of_choice import PowerOfChoice
 
 
+@pytest.mark.law("selector=power_of_choice", "with everybody as a candidate those with the largest losses are asked")
 def test_three_rounds_by_hand(equal_sizes: Stage):
     losses = [np.array([1, 2, 3, 4, 5, 6.0]), np.array([9, 1, 9, 1, 1, 1.0]), np.array([2, 2, 2, 2, 2, 2.0])]
     stages = [replace(equal_sizes, loss=loss) for loss in losses]
@@ -17,6 +18,7 @@ def test_three_rounds_by_hand(equal_sizes: Stage):
     assert owners == [[4, 5], [0, 2], [0, 1]]
 
 
+@pytest.mark.law("selector=power_of_choice", "only candidates are asked for their losses")
 def test_only_candidates_are_asked(equal_sizes: Stage):
     asked = []
 
@@ -30,6 +32,7 @@ def test_only_candidates_are_asked(equal_sizes: Stage):
     assert owners == [sorted(owner)[-2:] for owner in asked]
 
 
+@pytest.mark.law("selector=power_of_choice", "candidates are drawn in proportion to their examples")
 def test_candidates_are_drawn_in_proportion_to_their_examples():
     stage, rule = Stage(np.array([10, 30, 0]), loss=np.zeros(3)), PowerOfChoice(count=1, candidates=1)
     seen = [rule.choose({}, replace(stage, seed=s).ctx)[0].owner[0] for s in range(3000)]

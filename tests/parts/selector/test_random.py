@@ -24,6 +24,7 @@ def test_three_rounds_are_three_draws(equal_sizes: Stage):
     assert len({tuple(owner) for owner in owners}) > 3
 
 
+@pytest.mark.law("selector=random", "everybody is equally likely to be asked")
 def test_everybody_is_equally_likely():
     seen = np.zeros(5)
     for seed in range(4000):

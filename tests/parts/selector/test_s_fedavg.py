@@ -16,6 +16,7 @@ def game() -> Stage:
     return Stage(np.array([10, 20, 30, 40]), utility=lambda coalition: float(WORTH[list(coalition)].sum()))
 
 
+@pytest.mark.law("selector=s_fedavg", "relevance becomes alpha times itself plus beta times the Shapley value")
 def test_three_rounds_by_hand(game: Stage):
     selector = SFedAvg(count=4, alpha=0.5, beta=0.1, shapley=Shapley())
     owners, memories = play(selector, [game] * 3)
@@ -26,6 +27,7 @@ def test_three_rounds_by_hand(game: Stage):
     assert memories[2]["relevance"].tolist() == pytest.approx([8.78125, 1.78125, 7.03125, 0.03125])
 
 
+@pytest.mark.law("selector=s_fedavg", "clients are drawn by the soft-max of their relevance, and count inversely to it")
 def test_draws_follow_the_softmax_and_weights_undo_it(game: Stage):
     memory = {"relevance": torch.from_numpy(np.log([1.0, 2.0, 3.0, 4.0]))}
     seen = np.zeros(4)
@@ -49,6 +51,7 @@ def test_three_rounds_of_two_by_hand(game: Stage):
     assert [relevance[client] for client in range(4) if client not in owners[0]] == [0.25, 0.25]
 
 
+@pytest.mark.law("selector=s_fedavg", "a client that did not take part keeps its relevance")
 def test_who_did_not_take_part_keeps_its_relevance(game: Stage):
     selector = SFedAvg(count=2, shapley=Shapley())
     plan, memory = selector.choose({}, game.ctx)

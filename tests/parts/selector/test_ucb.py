@@ -10,6 +10,7 @@ from fedexp.parts.selector.ucb import UCB, upper_bounds
 WORTH = np.array([5.0, 1.0, 4.0, 2.0, 3.0, 0.0])
 
 
+@pytest.mark.law("selector=ucb", "a client without a value has an infinite bound")
 def test_bounds_by_hand():
     # half widths of 0.5 * sqrt(4 / N)
     bounds = upper_bounds(np.array([1.0, 2.0, 3.0]), np.array([1, 4, 0]), 4.0, 0.5)
@@ -30,6 +31,7 @@ def test_five_rounds_by_hand(equal_sizes: Stage):
     assert memories[5]["count"].tolist() == [4, 1, 3, 1, 2, 1]
 
 
+@pytest.mark.law("selector=ucb", "beta = 0 asks the clients that GreedyFed asks")
 def test_without_width_it_is_greedyfed(equal_sizes: Stage):
     from fedexp.parts.selector.greedyfed import GreedyFed
 

@@ -48,6 +48,7 @@ def same(one: Lines, other: Lines) -> None:
     assert all(torch.equal(ours[2], theirs[2]) for ours, theirs in zip(one, other, strict=True))
 
 
+@pytest.mark.law("selector", "two workers change nothing, to the byte")
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_two_workers_change_nothing(config: Tiny, selector: str):
     alone, shared = (world_of(config(selector, f"engine.workers={count}")) for count in (1, 2))

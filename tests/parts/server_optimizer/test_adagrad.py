@@ -6,6 +6,7 @@ from server_steps import path
 from fedexp.parts.server_optimizer.adagrad import Adagrad
 
 
+@pytest.mark.law("server_optimizer=adagrad", "the second moment is tau squared plus the sum of the squared updates")
 def test_adagrad():
     """v = 1 + 3 = 4, 4 + 5 = 9, 9 + 16 = 25 with tau = 1: steps of lr d / 3, d / 4, d / 6."""
     asks = [3**0.5, -(5**0.5), 4.0]

@@ -6,6 +6,7 @@ from server_steps import path
 from fedexp.parts.server_optimizer.amsgrad import AMSGrad
 
 
+@pytest.mark.law("server_optimizer=amsgrad", "the second moment that divides never falls")
 def test_the_largest_second_moment_stays():
     # m = 2, 1.5, 2.75; v = 8, 4.5, 10.25, of which the largest so far are 8, 8, 10.25
     steps = [0.2 / (8**0.5 + 1), 0.15 / (8**0.5 + 1), 0.275 / (10.25**0.5 + 1)]

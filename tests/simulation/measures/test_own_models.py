@@ -71,6 +71,27 @@ def test_own_models_where_there_are_some(tiny: Tiny):
     assert told(world, state) == pytest.approx(spread(each))
 
 
+@pytest.mark.law("algorithm=fine_tuned_fedavg", "the global models are FedAvg's, to the byte")
+@pytest.mark.law(
+    "algorithm=fine_tuned_fedavg", "without epochs of tuning every client uses FedAvg's model, to the byte"
+)
+def test_tuning_leaves_the_global_path_as_it_is(tiny: Tiny):
+    tuned, untuned, plain = (
+        world_of(tiny(*words, "evaluation.personal_fraction=0.2"))
+        for words in (
+            ("algorithm=fine_tuned_fedavg",),
+            ("algorithm=fine_tuned_fedavg", "evaluation.fine_tune_epochs=null"),
+            ("algorithm=fedavg",),
+        )
+    )
+    lines = [[state for state, *_ in run_rounds(world.exp, world, world.initial_state())] for world in (tuned, plain)]
+    for ours, theirs in zip(*lines, strict=True):
+        assert torch.equal(ours.models[0].flat, theirs.models[0].flat)
+        everybody = theirs.models[0].flat.expand(6, -1)
+        assert torch.equal(personal.personal_models(untuned.exp, untuned, ours, np.arange(6)), everybody)
+        assert not torch.equal(personal.personal_models(tuned.exp, tuned, ours, np.arange(6)), everybody)
+
+
 def test_own_buffers_belong_to_the_own_model(tiny: Tiny):
     words = ("model=complex_cnn", "model.buffers=local", "dataset.shape=[1,8,8]")
     world = world_of(tiny(HALF, *words))

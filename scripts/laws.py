@@ -1,0 +1,128 @@
+"""Writes the laws that the tests hold, from their `law` markers, into docs/laws.md; no test is imported or run.
+
+python scripts/laws.py            writes
+python scripts/laws.py --check    says whether the page is out of date, and fails if it is
+"""
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from textwrap import fill
+
+from fedexp.config import catalog
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from scripts.options import COLUMNS, CONF, write_or_check  # noqa: E402
+
+TESTS = ROOT / "tests"
+PAGE = ROOT / "docs" / "laws.md"
+MARKER = "pytest.mark.law"
+FORM = f'@{MARKER}("GROUP=OPTION", "the law in one line"), or "GROUP" for each of its options, above a test'
+HEAD = """
+# Laws
+
+A law is a sentence about a method that follows from its formula: a limit ("mu = 0 is FedAvg"), an identity, a fixed
+point, or what does not matter. Each of these {count} laws is held by the test under it. "To the byte" means that every
+bit is the same; the other tests allow for rounding, or for chance where something is drawn. A law of a whole group
+holds for each of its options.
+
+The tests of one method, and those of all:
+
+    pytest -m law tests/parts/local/test_feddyn.py
+    pytest -m law
+
+`python scripts/laws.py` makes this page from the markers of the tests: `{marker}(option, law)`.
+"""
+
+
+@dataclass(frozen=True, order=True)
+class Law:
+    """What holds of an option, or of all options of a group where `option` is empty, and the test that shows it."""
+
+    group: str
+    option: str
+    sentence: str
+    test: str
+
+
+def collect_laws(folder: Path, conf: Path = CONF) -> list[Law]:
+    """The laws in the test files of a folder, sorted.
+
+    Raises:
+        SystemExit: A marker is not above a test, has not two texts, or names an option that `conf` lacks.
+    """
+    files = sorted(folder.rglob("test_*.py"))
+    return sorted(law for file in files for law in file_laws(file, file.relative_to(folder.parent).as_posix(), conf))
+
+
+def file_laws(file: Path, label: str, conf: Path) -> Iterator[Law]:
+    """The laws in one file of tests, which tests are called by `label`."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    marks = {id(node): node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_marker(node)}
+    for name, test in _tests(tree):
+        for mark in test.decorator_list:
+            if isinstance(mark, ast.Call) and marks.pop(id(mark.func), None):
+                yield _law(mark, f"{label}::{name}", f"{label}:{mark.lineno}", conf)
+    for mark in marks.values():
+        raise SystemExit(f"{label}:{mark.lineno} must be {FORM}")
+
+
+def page(laws: Sequence[Law]) -> str:
+    """The page: a chapter for each group in the order of a run's config, a list for each option."""
+    lines = [HEAD.lstrip().format(count=len(laws), marker=MARKER)]
+    for group, purpose in catalog.purposes(CONF).items():
+        members = [law for law in laws if law.group == group]
+        if members:
+            lines += [f"## {group}", "", f"{purpose[0].upper()}{purpose[1:]}.", "", *_chapter(members)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main(words: list[str]) -> int:
+    """Writes or checks the page; 1 where it is out of date."""
+    made: Mapping[Path, str] = {PAGE: page(collect_laws(TESTS))}
+    return write_or_check(made, words, "tests/", "laws.py")
+
+
+def _tests(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """The tests of a file by their names, those in classes as pytest writes them."""
+    for node in tree.body:
+        inside = [(f"{node.name}::", each) for each in node.body] if isinstance(node, ast.ClassDef) else [("", node)]
+        for prefix, test in inside:
+            if isinstance(test, ast.FunctionDef) and test.name.startswith("test_"):
+                yield f"{prefix}{test.name}", test
+
+
+def _is_marker(node: ast.Attribute) -> bool:
+    return ast.unparse(node) == MARKER
+
+
+def _law(mark: ast.Call, test: str, line: str, conf: Path) -> Law:
+    texts = [arg.value for arg in mark.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+    if len(texts) != 2 or len(mark.args) != 2 or mark.keywords or not texts[1].strip():
+        raise SystemExit(f"{line} must be {FORM}")
+    group, is_one, option = texts[0].partition("=")
+    if group not in catalog.groups(conf) or (is_one and option not in catalog.options(conf, group)):
+        raise SystemExit(f"{line} names {texts[0]}, which conf/ does not hold; it must be {FORM}")
+    return Law(group, option, texts[1], test)
+
+
+def _chapter(laws: Sequence[Law]) -> Iterator[str]:
+    for option, members in groupby(laws, key=lambda law: law.option):
+        yield from (f"### {_title(laws[0].group, option)}", "")
+        for law in members:
+            yield fill(f"* {law.sentence}:", COLUMNS, subsequent_indent="  ", break_on_hyphens=False)
+            yield f"  `{law.test}`"
+        yield ""
+
+
+def _title(group: str, option: str) -> str:
+    return f"{group}={option}" if option else f"every option of {group}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
