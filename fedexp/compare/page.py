@@ -7,7 +7,7 @@ from fedexp.compare.critical_difference import Ranks
 from fedexp.compare.pairing import Contest
 from fedexp.compare.statistics import FEWEST, LEVEL, POWER, PairedStatistics, pairs_needed, smallest_p
 from fedexp.compare.study import Comparison, Row
-from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.markdown import Grid, escape_around_code, escape_markdown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ def markdown(comparison: Comparison, contests: Sequence[Contest], picture: str |
     parts = [_contest_text(comparison, contest, width) for contest in contests]
     if comparison.ranks is not None:
         parts.append(_ranking_text(comparison.ranks, comparison.ranked_by, picture))
-    return "\n".join([*parts, *(f"* {line}" for line in explanations(comparison)), "", ""])
+    return "\n".join([*parts, *(f"* {escape_around_code(line)}" for line in explanations(comparison)), "", ""])
 
 
 def frame(comparison: Comparison) -> "pd.DataFrame":
@@ -73,15 +73,14 @@ def document(comparison: Comparison, contests: Sequence[Contest]) -> dict[str, A
 def _contest_text(comparison: Comparison, contest: Contest, width: int | None) -> str:
     rows = comparison.of(contest)
     grid = Grid(HEADINGS, [cells(row) for row in rows], texts=2)
-    lines = [f"* {len(contest.pairs)} pair(s): {', '.join(contest.blocks)}"]
-    lines += [f"* differs (A / B): {line}" for line in contest.differences or ("nothing in config or commit",)]
-    lines += [f"* {note}" for note in contest.notes]
+    facts = [f"{len(contest.pairs)} pair(s): {', '.join(contest.blocks)}"]
+    facts += [f"differs (A / B): {line}" for line in contest.differences or ("nothing in config or commit",)]
+    lines = [f"* {escape_around_code(line)}" for line in (*facts, *contest.notes)]
+    a, b = map(escape_markdown, (contest.a, contest.b))
     censored = [f"* {row.quantity.name}: {_censored_text(row.result)}" for row in rows if _censored_count(row.result)]
     censored += [""] if censored else []
     table = grid.fit_width(width, "--wide shows them")
-    return "\n".join(
-        [f"## {contest.a} (A) against {contest.b} (B)", "", *lines, "", table, *censored, _verdict_text(rows), ""]
-    )
+    return "\n".join([f"## {a} (A) against {b} (B)", "", *lines, "", table, *censored, _verdict_text(rows), ""])
 
 
 def cells(row: Row) -> list[str]:

@@ -6,6 +6,7 @@ same contest may have more seeds later: no search has seen them, and the trials 
 """
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from fedexp.config.trust import Trust
@@ -21,6 +22,7 @@ from fedexp.process.exits import resumable
 from fedexp.run import folders
 from fedexp.search import search, table
 from fedexp.search.study import MethodTrials
+from fedexp.sweep.launchers.contract import PointEnd
 
 
 def begin(plan: ContestPlan, folder: Path) -> tuple[ContestPlan, bool]:
@@ -55,13 +57,15 @@ def run_contest(plan: ContestPlan, folder: Path, jobs: int, trust: Trust) -> str
     """Does what the contest lacks, with `jobs` processes; returns its page.
 
     Raises:
-        RunError: all trials of a method failed, or a run on a new seed did; then the page tells of the others.
+        RunError: all trials or all runs on new seeds of a method failed; or one of these runs did, then the page tells
+            of the others.
     """
     if few := page.too_few_seeds(plan):
         sys.stdout.write(f"note  {few}\n")
     with resumable(folder), folders.lock_folder(folder):
         methods = [_tune(plan, method, folder / "search" / method.folder, jobs, trust) for method in plan.methods]
         failed = run_all(methods, folder / "runs", plan.seeds, jobs, trust)
+        _refuse_failed(methods, failed, folder, plan.seeds)
         text = page.write(folder, plan, methods)
     if failed:
         sys.stdout.write(text)
@@ -70,6 +74,18 @@ def run_contest(plan: ContestPlan, folder: Path, jobs: int, trust: Trust) -> str
             f"fedexp resume {display_path(folder)} tries again"
         )
     return text
+
+
+def _refuse_failed(methods: Sequence[TunedMethod], failed: Sequence[PointEnd], folder: Path, seeds: int) -> None:
+    """Raises RunError where every run of a method on a new seed failed, so that there is nothing to compare."""
+    for method in methods:
+        run_folder = (folder / "runs" / method.contender.folder).absolute()
+        ends = [end for end in failed if end.folder.parent == run_folder]
+        if len(ends) == seeds:
+            raise RunError(
+                f"all {seeds} run(s) of {method.contender.name} on new seeds failed, such as "
+                f"{display_path(ends[0].folder)}: {ends[0].message}; fedexp resume {display_path(folder)} tries again"
+            )
 
 
 def _tune(plan: ContestPlan, method: Contender, folder: Path, jobs: int, trust: Trust) -> TunedMethod:

@@ -28,6 +28,7 @@ from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 from fedexp.training.client.networks import build_network
 from fedexp.verify import record
+from fedexp.verify.own_files import with_own_files
 from fedexp.verify.record import RunRecord, SavedState
 from fedexp.verify.rerun import Rerun, build_rerun
 
@@ -119,7 +120,7 @@ def load_encoder(folder: Path, trust: Trust = NO_TRUST) -> Encoder:
     Raises:
         ConfigError: there is no such run, or its data is not there.
     """
-    exp = build_experiment(read_config(folder, trust))
+    exp = build_experiment(with_own_files(read_config(folder, trust), folder))
     data, facts = load(exp)
     return make_encoder(data, facts, raw=exp.features.layers(facts) is not None)
 

@@ -122,8 +122,13 @@ def _complete_lines(path: Path) -> bytes:
 
 def _is_valid(name: str, cell: str) -> bool:
     if name in INTEGER_COLUMNS:
-        return _INTEGER_CELL.fullmatch(cell) is not None
+        return is_integer(cell)
     return name not in NUMERIC_COLUMNS or not cell or _is_number(cell)
+
+
+def is_integer(cell: str) -> bool:
+    """Whether a cell is a whole number, as columns of whole numbers must have it."""
+    return _INTEGER_CELL.fullmatch(cell) is not None
 
 
 def _is_number(cell: object) -> bool:

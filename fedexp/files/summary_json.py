@@ -1,6 +1,7 @@
 """The one reader of summary.json: every value must be of the kind that a run writes, or the file is refused."""
 
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from fedexp.files.untrusted_json import read_json
 
 NAME = "summary.json"
 
-_NUMBERS = ("final_accuracy", "best_accuracy", "loss_auc", "accuracy_auc", "host_s", "sim_s", "label_skew", "size_gini")
+_NUMBERS = ("host_s", "sim_s", "label_skew", "size_gini")
+_OF_METRICS = re.compile(r"(final|best)_.*|.*_auc", re.DOTALL)  # keys that are numbers, too
+_PLAIN = re.compile(r"(final|best)_\w+|[\w.]+_auc")  # how such keys are written
 _COUNTS = ("rounds", "updates", "clients", "parameters", "public_examples", "validation_examples", "skipped_rounds")
 _TEXTS = ("stopped", "data_sha256", "split_sha256", "device", "instructions")
 _NODES = ("roa", "toa", "privacy", "audit", "versions", "git", "engine", "label_distances", "size_spread")
@@ -45,6 +48,12 @@ def read(folder: Path) -> dict[str, Any] | None:
         return None
     for name, kind in _KINDS.items():
         _demand(path, name, summary.get(name), kind)
+    for name in filter(_OF_METRICS.fullmatch, summary):
+        if not _PLAIN.fullmatch(name):
+            raise ConfigError(
+                f"{display_path(path)} must have names of letters, digits and _, got {repr(name)[:60]}; is it damaged?"
+            )
+        _demand(path, name, summary[name], "a number")
     for name, (inner, kind) in _INNER.items():
         node = summary.get(name) or {}
         for key in node if inner is None else inner:

@@ -2,10 +2,13 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
+from fedexp.compare.page import markdown
 from fedexp.compare.pairing import make_contests
+from fedexp.compare.study import compare_methods
 from fedexp.core.errors import ConfigError
 
 
@@ -207,3 +210,13 @@ class TestTraining:
     def test_other_test_examples_are_refused(self, method, refused):
         a = method("all", [0.7], keys={"scenario.training": "local"}, summary={"data_sha256": "e"})
         assert "their data differ" in refused(a, method("random", [0.7]))
+
+
+def test_names_of_a_folder_are_no_markup_on_the_page(method, read):
+    hostile = {"local.order": "<img src=x>[a](b)"}
+    contests = make_contests(read(method("<b>", [0.8, 0.9], name="a", keys=hostile)), read(method("random", [0.7])))
+    contests = [replace(contest, notes=(*contest.notes, "left out: <b> `<c>`")) for contest in contests]
+    text = markdown(compare_methods(contests, ["test_accuracy"]), contests, None)
+    assert "src=x" in text
+    assert "* left out: \\<b> `<c>`\n" in text
+    assert not re.search(r"(?<!\\)<(img|b)|(?<!\\)\[a\]", text)

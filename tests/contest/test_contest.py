@@ -12,6 +12,7 @@ from command_line import complaint
 from processes import Command
 
 from fedexp import cli
+from fedexp.sweep.launchers.contract import PointEnd
 
 pytestmark = pytest.mark.skipif(find_spec("optuna") is None, reason="optuna is not installed")
 RATE = "local.lr=tag(log,interval(0.01,1))"
@@ -126,6 +127,21 @@ def test_more_seeds_are_added_to_the_same_trials(whole: Path, tmp_path: Path, mo
     )
     assert cli.main(["contest", *WORDS, *more]) == 0
     assert Path("contest/contest.md").read_text() == page
+
+
+def test_a_method_whose_new_runs_all_failed_is_named_with_the_reason(whole: Path, tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(whole, "contest")
+    shutil.rmtree("contest/runs/algorithm=fedprox")
+    Path("contest/contest.md").unlink()
+    failing = lambda missing, *_: ((run, PointEnd(run, 1, "the disk is full")) for run in missing)  # noqa: E731
+    monkeypatch.setattr("fedexp.contest.tuned_runs.run_points", failing)
+    assert cli.main(["resume", "contest"]) == 1
+    assert complaint(capsys) == (
+        "fedexp: all 2 run(s) of algorithm=fedprox on new seeds failed, such as contest/runs/algorithm=fedprox/seed=1: "
+        "the disk is full; fedexp resume contest tries again"
+    )
+    assert not Path("contest/contest.md").exists()
 
 
 def test_the_folder_of_a_contest_does_not_depend_on_the_number_of_seeds(tmp_path: Path, monkeypatch, capsys):

@@ -8,7 +8,14 @@ from fedexp.files import summary_json
 
 
 def test_what_a_run_writes_is_read(tmp_path: Path):
-    told = {"final_accuracy": 1, "roa": {"0.5": 3, "0.9": None}, "git": None, "engine": {"name": "loop", "workers": 2}}
+    told = {
+        "final_accuracy": 1,
+        "best_own": None,
+        "own_auc": 0.5,
+        "roa": {"0.5": 3, "0.9": None},
+        "git": None,
+        "engine": {"name": "loop", "workers": 2},
+    }
     (tmp_path / "summary.json").write_text(json.dumps(told))
     assert summary_json.read(tmp_path) == told
     (tmp_path / "summary.json").unlink()
@@ -31,6 +38,12 @@ def test_what_a_run_writes_is_read(tmp_path: Path):
         ('{"roa": {"0.9": "early"}}', "must have a number as roa.0.9, got 'early'"),
         ('{"versions": {"torch": 2}}', "must have a text as versions.torch, got 2"),
         ('{"git": {"commit": 7}}', "must have a text as git.commit, got 7"),
+        ('{"final_rmse": "abc"}', "must have a number as final_rmse, got 'abc'"),
+        ('{"best_rmse": [1]}', "must have a number as best_rmse, got [1]"),
+        ('{"rmse_auc": true}', "must have a number as rmse_auc, got True"),
+        ('{"final_": 1}', "must have names of letters, digits and _, got 'final_'"),
+        ('{"final_a\\nb": 1}', "must have names of letters, digits and _, got 'final_a\\nb'"),
+        ('{"<b>_auc": 1}', "must have names of letters, digits and _, got '<b>_auc'"),
         ('{"git": "dirty"}', "must have a mapping as git, got 'dirty'"),
     ],
 )

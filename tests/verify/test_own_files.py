@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from fedexp import load
 from fedexp.cli import main
 
 WORDS = ("dataset=table", "dataset.file=rows.csv", "dataset.target=sick", "scenario.clients=3", "rounds=2")
@@ -41,3 +42,9 @@ def test_another_file_of_its_name_that_lies_here_is_not_taken(run: Path, capsys:
     (run.parent / "rows.csv").unlink()
     assert main(["verify", str(run)]) == 1
     assert "data_sha256" in capsys.readouterr().out
+
+
+def test_the_encoder_of_a_loaded_run_finds_it_too(run: Path):
+    done = load(run)
+    assert [column.name for column in done.encoder.columns] == ["age", "pressure"]
+    assert done.model() is not None

@@ -135,6 +135,9 @@ class Dataset(Part):
         Cheap: looks at names and sizes only. `verify` reads the files.
         """
 
+    def refuse_subjects(self, directory: Path, clients: int) -> None:
+        """Raises ConfigError where a number of subjects does nothing, but is not the default, `scenario.clients`."""
+
     def verify(self, directory: Path) -> list[str]:
         """Checks every file against its checksum: a line for each correct file; raises ConfigError otherwise."""
         return []

@@ -65,6 +65,14 @@ class Text(Dataset):
     def require(self, directory: Path) -> None:
         self.load(directory, 0)
 
+    def refuse_subjects(self, directory: Path, clients: int) -> None:
+        folder = None if self.subjects == clients else self._folder(directory)
+        if folder is not None:
+            raise ConfigError(
+                f"dataset.subjects does nothing where dataset.file is a folder, got {self.subjects} for {folder}, "
+                "whose files are the authors; leave it out"
+            )
+
     def verify(self, directory: Path) -> list[str]:
         data = self.load(directory, 0)
         count = len(data.train.y) + len(data.test.y)

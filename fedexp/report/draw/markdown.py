@@ -14,6 +14,8 @@ _LATEX = str.maketrans(
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "[": "{[}", "]": "{]}"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "\n": " "}
 )
+_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+_IN_CODE = CONTROLS | {ord("\n"): " "}
 _MINUS = re.compile(r"(?<![^\s(])-(?=[\d.])|(?<=\S )-(?= \S)")  # before a number, or between two words
 
 
@@ -103,6 +105,13 @@ class Grid:
 def escape_markdown(text: str) -> str:
     """A text that Markdown shows as it is."""
     return text.translate(_MARKDOWN)
+
+
+def escape_around_code(text: str) -> str:
+    """A text that Markdown shows as it is, but that what stands in backticks is code."""
+    around, code = _CODE.split(text)[::2], _CODE.findall(text)
+    spans = [*(f"`{span.translate(_IN_CODE)}`" for span in code), ""]
+    return "".join(escape_markdown(before) + span for before, span in zip(around, spans, strict=True))
 
 
 def _text_width(text: str) -> int:

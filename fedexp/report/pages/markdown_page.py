@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from fedexp.files.atomic import write_atomically
 from fedexp.report.draw import style
-from fedexp.report.draw.markdown import Grid, escape_markdown
+from fedexp.report.draw.markdown import Grid, escape_around_code, escape_markdown
 from fedexp.report.draw.section import Picture, Section
 from fedexp.report.pages import sections
 from fedexp.report.read.methods import Method
@@ -39,7 +39,7 @@ def write_grid(
     shown_panels = panels(runs, by)
     shown = sections.grid_sections(shown_panels, by)
     facts = [*notes.facts(runs, by), *setup.shared_facts(methods), *setup.command_facts(methods)]
-    lead = f"# {by[0]} by {by[1]}\n\n{notes.explain(runs)}\n\n{_facts_list(facts)}\n"
+    lead = f"# {by[0]} by {by[1]}\n\n{escape_markdown(notes.explain(runs))}\n\n{_facts_list(facts)}\n"
     csv = {
         section.name: panel.frame(by).to_csv(index=False) for section, panel in zip(shown, shown_panels, strict=True)
     }
@@ -53,11 +53,14 @@ def _facts_list(facts: Sequence[Fact]) -> str:
 
 def compose(page: Path, lead: str, caveats: Sequence[str], shown: Sequence[Section], csv: Mapping[str, str]) -> None:
     """Writes the folder of the page, then the page; a section `as_files` has its tables as files, too."""
-    folder, content = page.with_suffix(""), [lead, "".join(f"* {note}\n" for note in caveats)]
+    folder, content = page.with_suffix(""), [lead, "".join(f"* {escape_around_code(note)}\n" for note in caveats)]
     for section in shown:
         for picture in section.pictures:
             picture.save(folder, _PICTURES)
-        texts = [f"## {section.title}\n", f"{section.note}\n" if section.note else ""]
+        texts = [
+            f"## {escape_markdown(section.title)}\n",
+            f"{escape_around_code(section.note)}\n" if section.note else "",
+        ]
         texts += [_figure(picture, folder.name) for picture in section.pictures]
         texts += [_table(caption, grid.markdown(), section.title) for caption, grid in section.tables]
         if section.as_files:
@@ -71,14 +74,14 @@ def compose(page: Path, lead: str, caveats: Sequence[str], shown: Sequence[Secti
 
 
 def _figure(picture: Picture, folder: str) -> str:
-    caption = f"\n{picture.caption}\n" if picture.caption else ""
+    caption = f"\n{escape_around_code(picture.caption)}\n" if picture.caption else ""
     alternative = escape_markdown(f"{picture.title}: {picture.data.text}").replace("]", "\\]")
     files = ", ".join(f"[{ending}]({quote(f'{folder}/{picture.name}.{ending}')})" for ending in _PICTURES[1:])
     return f"![{alternative}]({quote(f'{folder}/{picture.name}.png')})\n\nAs {files}.\n{caption}"
 
 
 def _table(caption: str, table: str, title: str) -> str:
-    return table if caption == title else f"{caption}:\n\n{table}"
+    return table if caption == title else f"{escape_markdown(caption)}:\n\n{table}"
 
 
 def _file_names(section: Section) -> list[str]:

@@ -29,7 +29,7 @@ def _counts(run: Run) -> Mapping[str, Mapping[str, int]]:
     return {
         "scored on": {line["name"]: int(line["examples"]) for line in scored},
         **{
-            heading: {line["name"]: int(line[column]) for line in trained if line[column].isdigit()}
+            heading: {line["name"]: int(line[column]) for line in trained if run_tables.is_integer(line[column])}
             for heading, column in columns.items()
         },
     }

@@ -19,9 +19,9 @@ from fedexp.files.url_credentials import without_password
 
 NAME = "multirun.yaml"
 _LIST = re.compile(r"[\w./+-]+(,[\w./+-]+)+")
-_RANGE = re.compile(r"range\((?:(\d+),)?(\d+)\)")
+_RANGE = re.compile(r"range\((?:(\d{1,15}),)?(\d{1,15})\)")
 _CHOOSING = ("hydra/sweeper", "hydra.sweeper")
-_MOST = 10_000  # values of a range
+_MOST = 10_000  # values of a list or range
 _LISTED = 3  # commands
 
 
@@ -86,8 +86,8 @@ def _run_words(folder: Path) -> list[str]:
 def _values(text: str) -> tuple[str, ...]:
     """The values of a plain list or range as texts; none of anything else."""
     if span := _RANGE.fullmatch(text):
-        return tuple(map(str, range(int(span[1] or 0), min(int(span[2]), _MOST))))
-    return tuple(map(_table_text, text.split(","))) if _LIST.fullmatch(text) else ()
+        return tuple(map(str, range(int(span[1] or 0), int(span[2]))[:_MOST]))
+    return tuple(map(_table_text, text.split(",", _MOST)[:_MOST])) if _LIST.fullmatch(text) else ()
 
 
 def _table_text(text: str) -> str:

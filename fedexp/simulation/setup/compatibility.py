@@ -25,6 +25,7 @@ def refuse(exp: Experiment) -> None:
     exp.engine.refuse()
     exp.tracker.refuse()
     exp.dataset.require(exp.data_dir)
+    exp.dataset.refuse_subjects(exp.data_dir, exp.scenario.clients)
     refuse_data(exp)
 
 

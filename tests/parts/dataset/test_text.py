@@ -144,3 +144,17 @@ def test_what_will_not_do_is_one_line(mine, tmp_path):
         Text(file=tmp_path / "other.txt").require(tmp_path)
     with pytest.raises(ConfigError, match="no source"):
         Text().download(tmp_path)
+
+
+def test_a_number_of_subjects_does_nothing_with_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "speakers").mkdir()
+    for name in ("hamlet", "ophelia"):
+        (tmp_path / "speakers" / f"{name}.txt").write_text(f"{name} says a word\n" * 10)
+    refusal = (
+        r"^dataset.subjects does nothing where dataset.file is a folder, got 3 for .*speakers, whose files are the"
+    )
+    with pytest.raises(ConfigError, match=refusal):
+        run("dataset=text", "dataset.file=speakers", "dataset.subjects=3", rounds=1, folder="run", quiet=True)
+    Text(file=tmp_path / "speakers", subjects=3).refuse_subjects(tmp_path, 3)
+    Text(subjects=3).refuse_subjects(tmp_path, 4)

@@ -1,4 +1,6 @@
-from fedexp.report.draw.markdown import Grid
+import pytest
+
+from fedexp.report.draw.markdown import Grid, escape_around_code
 
 GRID = Grid(("method", "a_b"), [("x|y, n=5%", "1 ± 2"), ("[z]", "-")])
 
@@ -65,3 +67,19 @@ def test_the_best_cells_are_bold_on_pages_but_not_in_a_terminal():
     assert "y & \\textbf{0.7} \\\\" in grid.latex()
     assert "*" not in grid.fit_width(None, "")
     assert "*" not in grid.aligned_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a `b_*<c>[` d", "a `b_*<c>[` d"),
+        ("<img src=x> `code` [a](b) *c*", "\\<img src=x> `code` \\[a](b) \\*c\\*"),
+        ("``` <img> `", "\\`\\`\\` \\<img> \\`"),  # Markdown would see no code in it
+        ("`` <b> `", "\\`\\` \\<b> \\`"),
+        ("`a\n\n<b>` and\n# c", "`a  <b>` and # c"),
+        ("`a` `b", "`a` \\`b"),
+        ("", ""),
+    ],
+)
+def test_what_stands_in_backticks_is_code(text, shown):
+    assert escape_around_code(text) == shown

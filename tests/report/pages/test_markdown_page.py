@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.section import Section
 from fedexp.report.pages import markdown_page
 from fedexp.report.read.methods import group_runs
 from fedexp.report.read.runs import collect_runs
@@ -63,3 +65,21 @@ def test_an_old_folder_shows_what_it_has(make_run, pictures):
 def test_a_run_without_any_evaluation_has_no_learning_curve(make_run, pictures):
     make_run("0", accuracy=(None, None), metrics={"test_loss": None})
     assert set(pictures()) == ALWAYS - {"learning", "learning_loss"}
+
+
+HOSTILE = "<img src=x>[a](b)"
+
+
+def test_a_label_is_no_markup_in_notes_titles_and_captions(make_run, tmp_path):
+    for number, selector in enumerate((HOSTILE, "b")):
+        folder = make_run(str(number), choices={"selector": selector})
+        (folder / "federation.csv").write_text(f"client,examples,cat,dog\n0,{number + 1},1,2\n1,3,2,1\n")
+    methods = group_runs(collect_runs([tmp_path])[0])
+    markdown_page.write(tmp_path / "out.md", methods, [f"{HOSTILE}: `x/<1>` counts."], View())
+    page = (tmp_path / "out.md").read_text()
+    assert "* \\<img src=x>\\[a](b): `x/<1>` counts.\n" in page
+    caption = Section(name="s", title=HOSTILE, note=HOSTILE, tables=[(f"of {HOSTILE}", Grid(("a",), [["1"]]))])
+    markdown_page.compose(tmp_path / "two.md", "", [], [caption], {})
+    for text in (page, (tmp_path / "two.md").read_text()):
+        assert "src=x" in text
+        assert not re.search(r"(?<!\\)<img|(?<!\\)\[a\]", text)

@@ -47,3 +47,11 @@ def test_a_damaged_file_says_nothing(tmp_path: Path):
 def test_a_password_is_no_part_of_a_command(tmp_path: Path):
     folders = sweep(tmp_path / "a", ["tracker=mlflow", "tracker.uri=http://me:secret@host"])
     assert "secret" not in sweeps.commands(folders)
+
+
+def test_no_list_is_endless(tmp_path: Path):
+    words = [f"seed=range(0,{'9' * 5000})", f"rounds={','.join(map(str, range(20_000)))}", "x=range(20000,90000)"]
+    planned = sweeps.planned_values(sweep(tmp_path / "a", words))
+    assert planned.seeds == 0
+    assert planned.values["rounds"] == tuple(map(str, range(10_000)))
+    assert planned.values["x"] == tuple(map(str, range(20_000, 30_000)))

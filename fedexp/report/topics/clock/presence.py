@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fedexp.files import run_tables
+from fedexp.files.atomic import display_path
 from fedexp.report.draw import band, bands, style
 from fedexp.report.draw.bands import PlotSpec
 from fedexp.report.draw.markdown import Grid
@@ -16,6 +17,7 @@ from fedexp.report.read.site_names import label, names_by_client
 
 COLUMNS = ("client", "from_s", "to_s", "present")
 _LAWS = 3  # whose clients are drawn
+_CLIENTS, _LINES = 20, 1040  # that a run writes at most
 _SHARE = PlotSpec(
     name="presence",
     title="Clients that are there",
@@ -34,9 +36,12 @@ def build_section(methods: Sequence[Method]) -> Section | None:
     moving = [method for method in methods if "availability.present" in method.runs[0].metrics]
     if not moving:
         return None
-    strips = [_strips(number, law, run) for number, (law, run) in enumerate(longest_by_law(moving)[:_LAWS])]
-    pictures = [bands.picture(_SHARE, moving, share_over_time), *strips]
-    return section("availability", "Availability", f"{_NOTE} {bands.NOTE}", pictures)
+    shown = longest_by_law(moving)[:_LAWS]
+    strips = [_strips(number, law, run) for number, (law, run) in enumerate(shown)]
+    notes = [_NOTE, bands.NOTE, *(fault for _, run in shown if (fault := _fault(run)))]
+    return section(
+        "availability", "Availability", " ".join(notes), [bands.picture(_SHARE, moving, share_over_time), *strips]
+    )
 
 
 def share_over_time(run: Run) -> band.Curve:
@@ -58,11 +63,32 @@ def longest_by_law(methods: Sequence[Method]) -> list[tuple[str, Run]]:
 
 
 def spans(run: Run) -> np.ndarray:
-    """Client, beginning, end and presence of each line of presence.csv, float64 `[L, 4]`; none of an unfinished run."""
+    """Client, beginning, end and presence of each line of presence.csv, float64 `[L, 4]`.
+
+    None of an unfinished run, nor of a table that no run writes.
+    """
+    table = _table(run)
+    return table[:0] if _fault(run) else table
+
+
+def _table(run: Run) -> np.ndarray:
     table = run_tables.read_frame(run.folder / "presence.csv", ("client",))
     if not len(table) or any(name not in table for name in COLUMNS):
         return np.zeros((0, len(COLUMNS)))
     return table[list(COLUMNS)].to_numpy(dtype=np.float64)
+
+
+def _fault(run: Run) -> str:
+    """A sentence on what no run writes into presence.csv, so that it is not drawn; else empty."""
+    table = _table(run)
+    client, from_s, to_s, _ = table.T
+    if not (np.isfinite(table).all() and (from_s >= 0).all() and (from_s < to_s).all()):
+        fault = "spans must begin at 0 or later and before they end, in numbers"
+    elif len(table) > _LINES or len(np.unique(client)) > _CLIENTS:
+        fault = f"it must have at most {_LINES:,} lines of {_CLIENTS} clients, got {len(table):,}"
+    else:
+        return ""
+    return f"`{display_path(run.folder / 'presence.csv')}` is left out: {fault}."
 
 
 def _strips(number: int, law: str, run: Run) -> Picture | None:

@@ -63,3 +63,39 @@ def test_an_unfinished_run_has_no_bars_and_runs_in_which_all_stay_no_section(mak
     assert part is not None
     assert len(part.pictures) == 1
     assert presence.build_section([staying]) is None
+
+
+ODD = "spans must begin at 0 or later and before they end, in numbers"
+
+
+@pytest.mark.parametrize(
+    ("lines", "fault"),
+    [
+        ("0,0.0,inf,1\n", ODD),
+        ("0,0.0,,1\n", ODD),
+        ("0,-1.0,2.0,1\n", ODD),
+        ("0,4.0,4.0,1\n", ODD),
+        ("".join(f"{client},0.0,1.0,1\n" for client in range(21)), "at most 1,040 lines of 20 clients, got 21"),
+        ("".join(f"0,{s}.0,{s + 1}.0,1\n" for s in range(1041)), "at most 1,040 lines of 20 clients, got 1,041"),
+    ],
+)
+@style.style()
+def test_a_table_that_no_run_writes_is_left_out_in_a_sentence(make_run, tmp_path, lines, fault):
+    (make_run("0", metrics=METRICS) / "presence.csv").write_text(f"client,from_s,to_s,present\n{lines}")
+    methods = methods_of(tmp_path)
+    part = presence.build_section(methods)
+    assert part is not None
+    assert [picture.name for picture in part.pictures] == ["presence"]
+    assert part.note.count("presence.csv` is left out: ") == 1
+    assert part.note.endswith(f"{fault}.")
+    assert presence.spans(methods[0].runs[0]).shape == (0, 4)
+
+
+@style.style()
+def test_the_longest_table_that_a_run_writes_is_drawn(make_run, tmp_path):
+    lines = "".join(f"{client},{s}.0,{s + 1}.0,1\n" for client in range(20) for s in range(52))
+    (make_run("0", metrics=METRICS) / "presence.csv").write_text(f"client,from_s,to_s,present\n{lines}")
+    part = presence.build_section(methods_of(tmp_path))
+    assert part is not None
+    assert [picture.name for picture in part.pictures] == ["presence", "presence_0"]
+    assert "left out" not in part.note
