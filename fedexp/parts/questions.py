@@ -187,10 +187,7 @@ class Validation(Protocol):
         ...
 
     def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, positions: range | None = None) -> np.ndarray:
-        """Loss of every model `mix [R, M] @ rows [M, D]` on the validation data, float64 [R].
-
-        Or on the examples at these places of an order that is drawn once a run.
-        """
+        """Loss of every model `mix [R, M] @ rows [M, D]`, on all or a part of an order drawn once, float64 [R]."""
         ...
 
     def shares(self, uploads: Uploads) -> np.ndarray:
@@ -207,10 +204,7 @@ class PublicData(Protocol):
         ...
 
     def train(self, row: torch.Tensor) -> torch.Tensor:
-        """The model `[D]` that the server makes of one `[D]`, as a client with the public examples would in this round.
-
-        It costs no traffic and no simulated time.
-        """
+        """The model `[D]` that a client with the public examples would make of one `[D]`; at no cost."""
         ...
 
     def outputs(self, rows: torch.Tensor, limit: int = 1000) -> torch.Tensor:
