@@ -129,7 +129,7 @@ def test_the_server_by_hand(tiny: Tiny):
 
 def test_groups_of_a_round_and_lost_uploads(tiny: Tiny):
     """Two groups are finished one after the other; the upload of client 4 is lost."""
-    world = world_of(tiny("algorithm=feddyn"))
+    world = world_of(tiny("algorithm=feddyn", "local.alpha=0.5"))
     ctx, memory = context.make_context(world, 1), {}
     for owner in (np.array([3, 4]), np.array([0])):
         received = world.first.flat.expand(len(owner), -1)
@@ -138,4 +138,4 @@ def test_groups_of_a_round_and_lost_uploads(tiny: Tiny):
     memory = world.exp.local.receive(uploads_like(torch.zeros(2, world.layout.size), [3, 0]), memory, ctx)
     assert memory.keys() == {"owner", "rows"}
     assert memory["owner"].tolist() == [0, 3]
-    torch.testing.assert_close(memory["rows"][:, 0], -world.exp.local.alpha * torch.tensor([1.0, 4.0]))
+    torch.testing.assert_close(memory["rows"][:, 0], -0.5 * torch.tensor([1.0, 4.0]))
