@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 from kept import kept_bytes
@@ -57,6 +58,7 @@ def test_a_sweep_is_resumed_and_is_its_table(monkeypatch: pytest.MonkeyPatch):
         sweep(*TINY, seed=[0, 1], folder="cut", quiet=True)
     monkeypatch.setattr(executor, "run_points", plain)
     resumed = resume("cut", quiet=True)
+    assert isinstance(resumed, pd.DataFrame)
     columns = ["seed", "final_accuracy", "rounds"]
     assert resumed[columns].to_dict() == table[columns].to_dict()
     assert kept_bytes(Path("cut/1")) == kept_bytes(Path("whole/1"))

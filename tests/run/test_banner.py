@@ -120,11 +120,8 @@ def test_over_selection_says_who_counts():
     ],
 )
 def test_what_clients_share_that_train_alone_is_said(words, shared, tmp_path):
-    np.savez(
-        tmp_path / "mine.npz",
-        **{f"x_{part}": np.ones((20, 3), np.float32) for part in ("train", "test")},
-        **{f"y_{part}": np.arange(20) % 2 for part in ("train", "test")},
-    )
+    x, y = np.ones((20, 3), np.float32), np.arange(20) % 2
+    np.savez(tmp_path / "mine.npz", x_train=x, x_test=x, y_train=y, y_test=y)
     file = (f"dataset.path={tmp_path / 'mine.npz'}",) if words[0] == "dataset=npz" else ()
     told = [line for line in lines(experiment("algorithm=local", *words, *file), 10) if "encoded by" in line]
     expected = f"every client trains alone, but its examples are encoded by what was learnt of everybody's: {shared}"
