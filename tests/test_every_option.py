@@ -47,6 +47,7 @@ NEEDS = {
         for name in ("markov", "day", "lognormal", "sin_lognormal")
     },
     "availability=trace": (SIMULATED,),
+    "pacing=buffered": ("scenario.participants=3",),
     "pacing=periodic": ("scenario.participants=3",),
     "pacing=over_selection": (SIMULATED, "scenario.participants=3", "pacing.uploads=2"),
     "selector=fedcs": (SIMULATED,),
