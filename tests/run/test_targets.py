@@ -60,7 +60,7 @@ def test_the_report_is_about_the_main_metric(configs: Any, tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     noted(configs("numbers"), tmp_path / "plain")
     assert cli.main(["report", "plain", "--out", "report.md"]) == 0
-    assert "final rmse" in Path("report.md").read_text()
+    assert "final RMSE" in Path("report.md").read_text()
     assert list(Path().rglob("*learning_traffic.png"))
 
 
