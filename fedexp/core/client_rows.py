@@ -46,6 +46,11 @@ class ClientRows:
             result[rows[:, None], to_device(columns, device)] = stored_rows
         return result
 
+    def with_valid_rows(self, owner: np.ndarray, rows: torch.Tensor, valid: np.ndarray) -> "ClientRows":
+        """A copy with those of the rows `[C, W]` of the clients `owner [C]` replaced that are `valid`, bool [C]."""
+        positions = np.flatnonzero(valid)
+        return self.with_rows(owner[positions], rows[to_device(positions, rows.device)])
+
     def with_rows(self, owner: np.ndarray, rows: torch.Tensor) -> "ClientRows":
         """A copy with the rows `[C, W]` of the clients `owner [C]` replaced; rows without columns are not stored."""
         if rows.shape[1] == 0:
@@ -59,9 +64,14 @@ class ClientRows:
 
 def store_rows(memory: Memory, trained: Trained, rows: torch.Tensor) -> Memory:
     """The memory after a round, updated with those of `rows [C, W]` whose training result is valid."""
-    valid = np.flatnonzero(trained.valid_rows())
     client_rows = ClientRows.load(memory, rows.shape[1], rows)
-    return client_rows.with_rows(trained.owner[valid], rows[to_device(valid, rows.device)]).save()
+    return client_rows.with_valid_rows(trained.owner, rows, trained.valid_rows()).save()
+
+
+def restore_rows(memory: Memory, owner: np.ndarray, rows: torch.Tensor) -> torch.Tensor:
+    """`rows [n, D]` with their first W columns replaced for those of `owner [n]` of whom a memory holds a row `[W]`."""
+    columns = memory["rows"].shape[1] if "rows" in memory else 0
+    return ClientRows.load(memory, columns, rows).restore(owner, rows, slice(0, columns))
 
 
 def positions_of(owner: np.ndarray, among: np.ndarray) -> np.ndarray:

@@ -79,6 +79,12 @@ def mix_rows(mix: torch.Tensor, rows: torch.Tensor, dtype: torch.dtype | None = 
     return result
 
 
+def mix_columns(share: torch.Tensor, buffer_share: torch.Tensor, rows: torch.Tensor, parameters: int) -> torch.Tensor:
+    """The sum of `rows [C, D]` by `share [C]` in the first P columns, by `buffer_share [C]` behind them, `[D]`."""
+    mixed = mix_rows(torch.stack([share, buffer_share]), rows)
+    return torch.cat([mixed[0, :parameters], mixed[1, parameters:]])
+
+
 def sorted_columns(block: torch.Tensor) -> torch.Tensor:
     """A block `[C, B]` as `[B, C]`, each former column in ascending order.
 

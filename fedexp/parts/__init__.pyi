@@ -7,6 +7,7 @@ from fedexp.core.client_resources import arrivals as arrivals
 from fedexp.core.client_rows import ClientRows as ClientRows
 from fedexp.core.client_rows import lookup_by_owner as lookup_by_owner
 from fedexp.core.client_rows import positions_of as positions_of
+from fedexp.core.client_rows import restore_rows as restore_rows
 from fedexp.core.client_rows import store_rows as store_rows
 from fedexp.core.errors import ConfigError as ConfigError
 from fedexp.core.errors import RunError as RunError
@@ -64,6 +65,7 @@ from fedexp.maths.proximal import proximal_residual as proximal_residual
 from fedexp.maths.rows import blocks as blocks
 from fedexp.maths.rows import distances_to as distances_to
 from fedexp.maths.rows import inner_products as inner_products
+from fedexp.maths.rows import mix_columns as mix_columns
 from fedexp.maths.rows import mix_rows as mix_rows
 from fedexp.maths.rows import sorted_columns as sorted_columns
 from fedexp.maths.rows import squared_distances as squared_distances

@@ -14,6 +14,7 @@ from fedexp.core.client_rows import positions_of
 from fedexp.core.random_streams import stream, streams
 from fedexp.core.values import SERVER, Canaries, Plan, Uploads, Weights
 from fedexp.parts.context import Context
+from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.pacing.contract import Arrivals
 from fedexp.simulation.local_task import make_task, run_task
 from fedexp.simulation.world import World
@@ -91,17 +92,29 @@ class ClientQueries:
 
     def fine_tune(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
         self._extra_messages.fine_tuned += len(owner)
-        exp, plan = self._world.exp, self._ctx.plan(owner)
-        rule = exp.local if epochs is None else replace(exp.local, epochs=epochs, steps=None)
+        local = self._world.exp.local
+        rule = local if epochs is None else replace(local, epochs=epochs, steps=None)
         later_ctx: Context = replace(cast(Any, self._ctx), round=number)
-        rules = [rule.with_drawn_epochs(client, later_ctx.rng) for client in owner.tolist()]
-        draws = streams(exp.seed, number, "fine_tune", owner=owner)
-        batches = draw_all(rules, plan.shards, self._world.labels, draws)
-        task = make_task(exp, row.expand(len(owner), -1), plan, batches, {}, later_ctx)
-        rows = run_task(self._world, task, 2, self._world.trainer.run, FINE_TUNING)[:, : len(row)]
-        private = torch.from_numpy(self._ctx.traffic.private_columns).to(rows.device)
-        rows[:, private] = row[private]
+        rows = train_apart(self._world, later_ctx, row, owner, rule, "fine_tune")
         return torch.where(rows.isfinite().all(dim=1, keepdim=True), rows, row)
+
+
+def train_apart(
+    world: World, ctx: Context, row: torch.Tensor, owner: np.ndarray, rule: LocalRule, name: str
+) -> torch.Tensor:
+    """What these clients make of one model `[D]`, `[n, D]`, by batches from the stream `name` of the context's round.
+
+    Columns that never leave a client stay as they are in the model.
+    """
+    plan = ctx.plan(owner)
+    rules = [rule.with_drawn_epochs(client, ctx.rng) for client in owner.tolist()]
+    draws = streams(world.exp.seed, ctx.round, name, owner=owner)
+    batches = draw_all(rules, plan.shards, world.labels, draws)
+    task = make_task(world.exp, row.expand(len(owner), -1), plan, batches, {}, ctx)
+    rows = run_task(world, task, 2, world.trainer.run, FINE_TUNING)[:, : len(row)]
+    private = torch.from_numpy(ctx.traffic.private_columns).to(rows.device)
+    rows[:, private] = row[private]
+    return rows
 
 
 def received_losses(queries: ClientQueries, present: Weights, owner: np.ndarray, power: int) -> np.ndarray:
@@ -173,15 +186,8 @@ class PublicQueries:
         return 0 if self._world.public is None else len(self._world.public)
 
     def train(self, row: torch.Tensor) -> torch.Tensor:
-        world, plan = self._world, self._ctx.plan(np.array([SERVER]))
-        rule = world.exp.local.with_drawn_epochs(SERVER, self._ctx.rng)
-        draws = streams(world.exp.seed, self._ctx.round, "public_training", owner=plan.owner)
-        batches = draw_all([rule], plan.shards, world.labels, draws)
-        task = make_task(world.exp, row[None], plan, batches, {}, self._ctx)
-        trained = run_task(world, task, 2, world.trainer.run, FINE_TUNING)[0, : len(row)]
-        private = torch.from_numpy(self._ctx.traffic.private_columns).to(row.device)
-        trained[private] = row[private]
-        return trained
+        rule = self._world.exp.local
+        return train_apart(self._world, self._ctx, row, np.array([SERVER]), rule, "public_training")[0]
 
     def outputs(self, rows: torch.Tensor, limit: int = 1000) -> torch.Tensor:
         world = self._world

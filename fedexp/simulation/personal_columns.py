@@ -44,7 +44,6 @@ def save_personal(exp: Experiment, layout: Layout, trained: Trained, memory: Mem
     columns, device = personal_columns(exp, layout), trained.rows.device
     saved_rows = ClientRows.load(memory, len(columns), trained.rows)
     if len(columns):
-        finite_rows = np.flatnonzero(finite(trained.rows))
-        rows = trained.rows[to_device(finite_rows, device)][:, to_device(columns, device)]
-        saved_rows = saved_rows.with_rows(trained.owner[finite_rows], rows)
+        rows = trained.rows[:, to_device(columns, device)]
+        saved_rows = saved_rows.with_valid_rows(trained.owner, rows, finite(trained.rows))
     return saved_rows.save()

@@ -81,9 +81,7 @@ def finish(
 ) -> tuple[Uploads, dict[str, Memory]]:
     """The messages of jobs, from the rows `out [C, W]` that came of their task, and the updated memories."""
     jobs, task, ctx = group.jobs, group.task, group.ctx
-    rows, slot, losses = split_output(out, world.layout, exp.evaluation.loss_columns)
-    steps = np.array([client_batches.steps for client_batches in task.batches], np.int64)
-    trained = Trained(jobs.owner, steps, group.received, task.start, rows, slot)
+    trained, losses = read_output(world, group, out)
     mem = {**mem}
     mem["privacy"] = check_call(
         exp, "privacy", exp.privacy.spend, trained.owner, trained.steps, mem.get("privacy", {}), ctx
@@ -119,11 +117,16 @@ def train_companions(
         task = make_task(beside.exp, received, group.jobs, group.task.batches, memory, ctx)
         companions.append(RoundJobs(group.jobs, received, ctx, task))
     for group, out in zip(companions, train_tasks(beside, [group.task for group in companions]), strict=True):
-        rows, slot, _ = split_output(out, beside.layout, beside.exp.evaluation.loss_columns)
-        steps = np.array([client_batches.steps for client_batches in group.task.batches], np.int64)
-        trained = Trained(group.jobs.owner, steps, group.received, group.task.start, rows, slot)
+        trained, _ = read_output(beside, group, out)
         _, memory = rule.at(group.task.lr).finish(trained, memory, group.ctx)
     return {**mem, "companion": memory}
+
+
+def read_output(world: World, group: RoundJobs, out: torch.Tensor) -> tuple[Trained, np.ndarray]:
+    """What clients ended with, and their losses `[C, loss_columns]`, from the rows `out [C, W]` of their task."""
+    rows, slot, losses = split_output(out, world.layout, world.exp.evaluation.loss_columns)
+    steps = np.array([client_batches.steps for client_batches in group.task.batches], np.int64)
+    return Trained(group.jobs.owner, steps, group.received, group.task.start, rows, slot), losses
 
 
 def split_output(

@@ -33,6 +33,7 @@ from fedexp.parts import (
     finite,
     mix_rows,
     positions_of,
+    restore_rows,
 )
 
 
@@ -64,14 +65,13 @@ class FedAMP(Aggregator):
         return self._starts(weights, owner, load_rows(weights, memory))[0]
 
     def client_models(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:
-        return ClientRows.load(memory, rows.shape[1], rows).restore(owner, rows, slice(None))
+        return restore_rows(memory, owner, rows)
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
         uploads, before = uploads.where(uploads.owner != SERVER), load_rows(weights, memory)
         starts, own_weight = self._starts(weights, uploads.owner, before)
         rows = starts + uploads.delta
-        usable = np.flatnonzero(finite(rows))
-        after = before.with_rows(uploads.owner[usable], rows[torch.from_numpy(usable).to(rows.device)])
+        after = before.with_valid_rows(uploads.owner, rows, finite(rows))
         columns = {"heard": len(after.owner), "own_weight": float(own_weight.mean()) if len(own_weight) else None}
         if not len(after.owner):
             return weights, after.save() | {"columns": columns}

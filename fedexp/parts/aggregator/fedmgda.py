@@ -25,7 +25,7 @@ from fedexp.parts import (
     Weights,
     distances_to,
     inner_products,
-    mix_rows,
+    mix_columns,
 )
 
 GAP, ITERATIONS = 1e-9, 2_000
@@ -97,11 +97,9 @@ class FedMGDA(Aggregator):
         scale = torch.where(norm > 0, 1 / norm.clamp(min=1e-300), 0.0)
         products = (inner_products(trainable) * scale * scale[:, None]).cpu().numpy()
         weight = weights_of_moving(products, share.cpu().numpy(), self.eps)
-        mix = torch.stack([torch.from_numpy(weight).to(device) * scale, share])
-        rows = mix_rows(mix, uploads.delta)
-        step = torch.cat([rows[0, :parameters], rows[1, parameters:]])
+        step = mix_columns(torch.from_numpy(weight).to(device) * scale, share, uploads.delta, parameters)
         columns = {
-            "step_norm": float(distances_to(rows[:1, :parameters])[0]),
+            "step_norm": float(distances_to(step[None, :parameters])[0]),
             "moved": float(np.abs(weight - share.cpu().numpy()).max()),
         }
         return Weights(weights.flat + step, weights.layout), {"columns": columns}

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 
 import torch
 
-from fedexp.parts import Aggregator, Columns, Context, Memory, Uploads, Weights, blocks, distances_to, mix_rows
+from fedexp.parts import Aggregator, Columns, Context, Memory, Uploads, Weights, blocks, distances_to, mix_columns
 
 
 def cosines_with(rows: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
@@ -46,6 +46,5 @@ class FLTrust(Aggregator):
             return weights, {"columns": columns}
         share = trust / trust.sum()
         scaled = share * length / distances_to(trainable).clamp(min=1e-300)
-        rows = mix_rows(torch.stack([scaled, share]), uploads.delta)
-        step = torch.cat([rows[0, :parameters], rows[1, parameters:]])
+        step = mix_columns(scaled, share, uploads.delta, parameters)
         return Weights(weights.flat + step, weights.layout), {"columns": columns}

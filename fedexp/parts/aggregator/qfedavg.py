@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from fedexp.parts import Aggregator, Context, Memory, Positive, Range, RunError, Uploads, Weights, mix_rows
+from fedexp.parts import Aggregator, Context, Memory, Positive, Range, RunError, Uploads, Weights, mix_columns
 from fedexp.parts.aggregator.client_losses import finite_losses
 
 TINY = 1e-10
@@ -53,6 +53,5 @@ class QFedAvg(Aggregator):
         parameters, share = weights.layout.parameters, self.shares(uploads)
         lengths = torch.linalg.vector_norm(uploads.delta[:, :parameters], dim=1, dtype=torch.float64)
         fair = fair_weights(losses, lengths.square().cpu().numpy(), counts, self.q, self.lr)
-        rows = mix_rows(torch.stack([torch.from_numpy(fair).to(share), share]), uploads.delta)
-        step = torch.cat([rows[0, :parameters], rows[1, parameters:]])
+        step = mix_columns(torch.from_numpy(fair).to(share), share, uploads.delta, parameters)
         return Weights(weights.flat + step, weights.layout), memory

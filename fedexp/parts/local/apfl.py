@@ -10,7 +10,6 @@ Deviation: the paper moves alpha once a round, here it moves in every step. The 
 client that was ever selected. A training that is not finite leaves them as they were.
 """
 
-from dataclasses import fields
 from typing import Annotated
 
 import torch
@@ -30,7 +29,7 @@ class APFL(HeavyBall):
 
     @property
     def companion(self) -> "APFLCompanion":
-        return APFLCompanion(**{field.name: getattr(self, field.name) for field in fields(self)})
+        return self.settings_as(APFLCompanion)
 
     def refuse(self, model: Model, facts: Facts) -> None:
         refuse_pairs(self, model, facts)
@@ -43,7 +42,7 @@ class APFLCompanion(PairedCompanion):
     learn_alpha: bool = False
 
     def first_private(self, first: torch.Tensor, layout: Layout) -> torch.Tensor:
-        return torch.cat([first.new_full((1,), self.alpha), first])
+        return torch.cat([first.new_full((*first.shape[:-1], 1), self.alpha), first], dim=-1)
 
     def combine(self, private: torch.Tensor, shared: torch.Tensor, layout: Layout) -> torch.Tensor:
         alpha, v = private[..., :1], private[..., 1:]

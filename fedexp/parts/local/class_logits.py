@@ -10,6 +10,8 @@ import torch
 from fedexp.parts import Loss, ModelOutputs
 from fedexp.parts.local.heavy_ball import HeavyBall
 
+FEW = 1e-8  # as how many examples of a class count that a client does not have
+
 
 class ClassLogits(HeavyBall):
     """SGD on the loss of changed logits."""

@@ -9,13 +9,12 @@ at the same rate, where the paper leaves both free. The simulation keeps a row f
 A training that is not finite leaves v as it was.
 """
 
-from dataclasses import fields
 from typing import Annotated
 
 import numpy as np
 import torch
 
-from fedexp.parts import ClientRows, Context, Memory, Range, Trained, store_rows
+from fedexp.parts import Context, Memory, Range, Trained, restore_rows, store_rows
 from fedexp.parts.local.heavy_ball import HeavyBall
 
 
@@ -28,7 +27,7 @@ class Ditto(HeavyBall):
 
     @property
     def companion(self) -> "DittoCompanion":
-        return DittoCompanion(**{field.name: getattr(self, field.name) for field in fields(self)})
+        return self.settings_as(DittoCompanion)
 
 
 class DittoCompanion(HeavyBall):
@@ -45,11 +44,11 @@ class DittoCompanion(HeavyBall):
         return start, received[:, : ctx.layout.parameters]
 
     def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
-        pull = (w - anchor) * self.lam if self.lam else None
-        return super().direction(grad, w, anchor) if pull is None else super().direction(grad, w, anchor) + pull
+        direction = super().direction(grad, w, anchor)
+        return direction + (w - anchor) * self.lam if self.lam else direction
 
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
         return trained.rows, store_rows(memory, trained, trained.rows)
 
     def client_models(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:
-        return ClientRows.load(memory, rows.shape[1], rows).restore(owner, rows, slice(None))
+        return restore_rows(memory, owner, rows)

@@ -17,7 +17,7 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from fedexp.parts import ClientRows, Context, Memory, Range, Trained, Uploads
+from fedexp.parts import ClientRows, Context, Memory, Range, Trained, Uploads, restore_rows
 from fedexp.parts.local.any_optimizer import AnyOptimizer
 
 
@@ -48,19 +48,17 @@ class FedDyn(AnyOptimizer):
         sent = trained.delta()
         moved = sent[:, : ctx.layout.parameters]
         gradients = client_gradients(trained.owner, memory, moved) - self.alpha * moved
-        valid = np.flatnonzero(trained.valid_rows())
-        rows = gradients[torch.from_numpy(valid).to(gradients.device)]
-        pending = pending_gradients(memory, rows).with_rows(trained.owner[valid], rows)
+        pending = pending_gradients(memory, gradients)
+        pending = pending.with_valid_rows(trained.owner, gradients, trained.valid_rows())
         return sent, memory | {"awaited": pending.owner, "gradients": pending.rows}
 
     def receive(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
         pending = pending_gradients(memory, uploads.delta[:, : ctx.layout.parameters])
-        heard = np.flatnonzero(np.isin(pending.owner.numpy(), uploads.owner))
-        rows = pending.rows[torch.from_numpy(heard).to(pending.rows.device)]
+        owner, rows = pending.owner.numpy(), pending.rows
         stored = ClientRows.load(
             {name: memory[name] for name in ("owner", "rows") if name in memory}, rows.shape[1], rows
         )
-        return stored.with_rows(pending.owner.numpy()[heard], rows).save()
+        return stored.with_valid_rows(owner, rows, np.isin(owner, uploads.owner)).save()
 
 
 def pending_gradients(memory: Memory, like: torch.Tensor) -> ClientRows:
@@ -75,4 +73,4 @@ def pending_gradients(memory: Memory, like: torch.Tensor) -> ClientRows:
 def client_gradients(owner: np.ndarray, memory: Memory, like: torch.Tensor) -> torch.Tensor:
     """The g_k `[n, P]` of the clients `owner [n]`; 0 for those that have none yet. `like` is `[n, P]`."""
     zeros = torch.zeros(like.shape, dtype=like.dtype, device=like.device)
-    return ClientRows.load(memory, like.shape[1], like).restore(owner, zeros, slice(None))
+    return restore_rows(memory, owner, zeros)

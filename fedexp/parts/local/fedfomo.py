@@ -30,6 +30,7 @@ from fedexp.parts import (
     distances_to,
     finite,
     mix_rows,
+    restore_rows,
     store_rows,
 )
 from fedexp.parts.local.heavy_ball import HeavyBall
@@ -83,10 +84,8 @@ class FedFomo(HeavyBall):
     def receive(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
         clients = uploads.where(uploads.owner != SERVER)
         rows = ctx.models[0].flat + clients.delta
-        usable = np.flatnonzero(finite(rows))
         before = ClientRows.load(memory.get("sent", {}), rows.shape[1], rows)
-        after = before.with_rows(clients.owner[usable], rows[torch.from_numpy(usable).to(rows.device)])
-        return memory | {"sent": after.save()}
+        return memory | {"sent": before.with_valid_rows(clients.owner, rows, finite(rows)).save()}
 
     def client_models(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:
-        return ClientRows.load(memory, rows.shape[1], rows).restore(owner, rows, slice(None))
+        return restore_rows(memory, owner, rows)

@@ -1,7 +1,7 @@
 """FedLC, logits calibrated by the client's own classes (Zhang et al. 2022, arXiv 2209.00189, section 4).
 
 A client that holds n_k examples of class k trains on the loss of the logits f_k - tau n_k**(-1/4): rare classes get a
-wider margin, and classes that it lacks, whose n counts as 1e-8, have next to no gradient.
+wider margin, and classes that it lacks, whose n counts as 1e-8 (a margin of 100 tau), have next to no gradient.
 
 Deviation: the paper leaves the label's own class out of the sum below the fraction; here it is in it, as in the usual
 cross-entropy and in published code. The model is measured without margins.
@@ -12,9 +12,7 @@ from typing import Annotated
 import torch
 
 from fedexp.parts import Range
-from fedexp.parts.local.class_logits import ClassLogits
-
-FEW = 1e-8  # examples of a class that a client does not have: a margin of 100 tau
+from fedexp.parts.local.class_logits import FEW, ClassLogits
 
 
 def calibrate_logits(logits: torch.Tensor, counts: torch.Tensor, tau: float) -> torch.Tensor:

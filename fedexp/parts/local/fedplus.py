@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from fedexp.core.client_rows import ClientRows, store_rows
+from fedexp.core.client_rows import restore_rows, store_rows
 from fedexp.core.part import Fraction, Positive, Range
 from fedexp.core.values import SERVER, Memory, Trained
 from fedexp.maths.optimizer_steps import select_rows
@@ -66,4 +66,4 @@ class FedPlus(HeavyBall):
         return trained.delta(), new_memory
 
     def client_models(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:
-        return ClientRows.load(memory, rows.shape[1], rows).restore(owner, rows, slice(0, rows.shape[1]))
+        return restore_rows(memory, owner, rows)

@@ -10,21 +10,25 @@ is one layer of the model's own shape. A class that the client lacks counts as 1
 a row for every client that was ever selected. A training that is not finite leaves it as it was.
 """
 
-from dataclasses import fields
+from functools import cache
 
 import torch
 
 from fedexp.parts import ConfigError, Facts, Layout, Loss, Model, option, readable_network
-from fedexp.parts.local.class_logits import ClassLogits
+from fedexp.parts.local.class_logits import FEW, ClassLogits
 from fedexp.parts.local.paired_model import PairedCompanion, refuse_pairs
 from fedexp.parts.local.personal_layer import last_linear_names
-
-FEW = 1e-8  # examples of a class that a client does not have
 
 
 def balance_logits(logits: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
     """`logits [B, K]` plus log n_k, given how many examples of each class there are, `counts [K]`."""
     return logits + counts.clamp(min=FEW).log()
+
+
+@cache
+def head_columns(layout: Layout, device: torch.device) -> torch.Tensor:
+    """The columns `[O]` of the last linear layer in a row; kept, since every step asks for them."""
+    return torch.from_numpy(layout.columns(last_linear_names(layout))).to(device)
 
 
 class FedRoD(ClassLogits):
@@ -34,7 +38,7 @@ class FedRoD(ClassLogits):
 
     @property
     def companion(self) -> "FedRoDCompanion":
-        return FedRoDCompanion(**{field.name: getattr(self, field.name) for field in fields(self)})
+        return self.settings_as(FedRoDCompanion)
 
     def change_logits(self, logits: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
         return balance_logits(logits, counts)
@@ -54,11 +58,10 @@ class FedRoDCompanion(PairedCompanion):
     counts_classes = True
 
     def first_private(self, first: torch.Tensor, layout: Layout) -> torch.Tensor:
-        return first.new_zeros(len(layout.columns(last_linear_names(layout))))
+        return first.new_zeros((*first.shape[:-1], len(head_columns(layout, first.device))))
 
     def combine(self, private: torch.Tensor, shared: torch.Tensor, layout: Layout) -> torch.Tensor:
-        columns = torch.from_numpy(layout.columns(last_linear_names(layout))).to(private.device)
-        return shared.index_add(-1, columns, private)
+        return shared.index_add(-1, head_columns(layout, private.device), private)
 
     def shared_cost(
         self, loss: Loss, outputs: torch.Tensor, targets: torch.Tensor, counts: torch.Tensor | None

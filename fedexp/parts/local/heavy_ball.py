@@ -5,12 +5,15 @@ dampening. g is the gradient of the mini-batch, at most `clip_norm` long, plus w
 coupled. Momentum starts from zero in each round.
 """
 
-from typing import Annotated
+from dataclasses import fields
+from typing import Annotated, TypeVar
 
 import numpy as np
 import torch
 
 from fedexp.parts import ConfigError, LocalRule, Range, descend, heavy_ball, path_lengths
+
+Rule = TypeVar("Rule", bound=LocalRule)
 
 
 class HeavyBall(LocalRule):
@@ -24,6 +27,11 @@ class HeavyBall(LocalRule):
         super().check()
         if self.nesterov and not self.momentum:
             raise ConfigError(f"{type(self).__name__}.nesterov needs momentum > 0, got 0; set it, for example to 0.9")
+
+    def settings_as(self, kind: type[Rule]) -> Rule:
+        """Another rule, with the settings of this one that it has, too."""
+        names = {field.name for field in fields(self)} & {field.name for field in fields(kind)}
+        return kind(**{name: getattr(self, name) for name in names})
 
     @property
     def slots(self) -> int:

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fedexp.core.client_rows import ClientRows, store_rows
+from fedexp.core.client_rows import restore_rows, store_rows
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Positive, Range, option
 from fedexp.core.values import Memory, Trained
@@ -58,8 +58,7 @@ class Moon(HeavyBall):
 
     def reference_models(self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context) -> torch.Tensor:
         first = ctx.first.flat.expand(len(owner), -1)
-        last_models = ClientRows.load(memory, received.shape[1], received)
-        return torch.stack([received, last_models.restore(owner, first, slice(None))])
+        return torch.stack([received, restore_rows(memory, owner, first)])
 
     def cost(
         self,

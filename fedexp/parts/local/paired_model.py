@@ -59,7 +59,7 @@ class PairedCompanion(HeavyBall):
 
     @abstractmethod
     def first_private(self, first: torch.Tensor, layout: Layout) -> torch.Tensor:
-        """The entries `[O]` of a client's own before its first training, given the first model's `[P]`."""
+        """The entries `[..., O]` of a client's own before its first training, given the first model's `[..., P]`."""
         raise NotImplementedError
 
     @abstractmethod
@@ -77,7 +77,7 @@ class PairedCompanion(HeavyBall):
         return PairedNetwork(network, self)
 
     def extend_rows(self, rows: torch.Tensor, layout: Layout) -> torch.Tensor:
-        return torch.cat([torch.stack([self.first_private(row, layout) for row in rows]), rows], dim=1)
+        return torch.cat([self.first_private(rows, layout), rows], dim=1)
 
     def begin(
         self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context

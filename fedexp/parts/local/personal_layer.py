@@ -18,7 +18,6 @@ clients' own models, and `evaluation.local_models` those of a round's participan
 """
 
 from collections.abc import Collection
-from dataclasses import fields
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -68,7 +67,7 @@ class PersonalLayer(HeavyBall):
 
     @property
     def fine_tuning_rule(self) -> LocalRule:
-        return SGD(**{field.name: getattr(self, field.name) for field in fields(HeavyBall)})
+        return self.settings_as(SGD)
 
     def private_columns(self, layout: Layout) -> np.ndarray:
         return layout.columns(self.private_names(layout))

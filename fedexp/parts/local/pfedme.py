@@ -16,13 +16,13 @@ import numpy as np
 import torch
 
 from fedexp.parts import (
-    ClientRows,
     LocalRule,
     Memory,
     Positive,
     Range,
     Trained,
     descend,
+    restore_rows,
     select_rows,
     store_rows,
 )
@@ -71,5 +71,4 @@ class PFedMe(LocalRule):
         return trained.delta(), store_rows(memory, trained, trained.slot)
 
     def client_models(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:
-        columns = memory["rows"].shape[1] if "rows" in memory else 0
-        return ClientRows.load(memory, columns, rows).restore(owner, rows, slice(0, columns))
+        return restore_rows(memory, owner, rows)

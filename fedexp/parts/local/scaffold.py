@@ -19,7 +19,7 @@ Deviations: the paper's mean of the models is `aggregator.weighting=uniform`, it
 import numpy as np
 import torch
 
-from fedexp.parts import ClientRows, Context, Memory, Trained, Uploads, mask_rows
+from fedexp.parts import ClientRows, Context, Memory, Trained, Uploads, mask_rows, restore_rows
 from fedexp.parts.local.any_optimizer import AnyOptimizer
 
 
@@ -81,7 +81,7 @@ class Scaffold(AnyOptimizer):
 def client_variates(owner: np.ndarray, memory: Memory, like: torch.Tensor) -> torch.Tensor:
     """The variates c_i, `[n, P]`, of the clients `owner [n]`; 0 for those that have none yet. `like` is `[n, P]`."""
     zeros = torch.zeros(like.shape, dtype=like.dtype, device=like.device)
-    return ClientRows.load(memory, like.shape[1], like).restore(owner, zeros, slice(0, like.shape[1]))
+    return restore_rows(memory, owner, zeros)
 
 
 def server_variate(memory: Memory, like: torch.Tensor) -> torch.Tensor:

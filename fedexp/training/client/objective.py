@@ -25,9 +25,8 @@ class Objective:
 
     def __init__(self, loss: Loss, rule: LocalRule, network: nn.Module) -> None:
         self.loss, self.rule = loss, rule
-        self.is_loss_alone = all(
-            getattr(type(rule), name) is getattr(LocalRule, name) for name in ("cost", "cost_of_batch")
-        )
+        self.has_batch_cost = type(rule).cost_of_batch is not LocalRule.cost_of_batch
+        self.is_loss_alone = type(rule).cost is LocalRule.cost and not self.has_batch_cost
         self.loss_has_grad = "grad" in vars(type(loss))
         self.loss_has_grads = "grads" in vars(type(loss))
         self.feature_recorder = None if self.is_loss_alone else FeatureRecorder(network)
@@ -54,6 +53,8 @@ class Objective:
         own_outputs = ModelOutputs(outputs, self.feature_recorder.pop_features(outputs))
         costs = self.rule.cost(self.loss, own_outputs, tuple(reference_outputs), targets, counts)
         costs = check_costs(f"{describe_choice('local', self.rule)}: cost", costs, outputs)
+        if not self.has_batch_cost:
+            return costs
         share = costs.new_ones(costs.shape) if mask is None else mask.to(costs.dtype)
         batch_cost = self.rule.cost_of_batch(own_outputs, share / share.sum().clamp(min=1))
         return costs if batch_cost is None else costs + batch_cost

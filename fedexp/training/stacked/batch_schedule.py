@@ -3,12 +3,11 @@
 Legend: R rows, S steps of the longest row, B examples of the largest batch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from fedexp.parts.local.contract import LocalRule
 from fedexp.training.client.batches import Batches, running_losses
 
 
@@ -58,18 +57,14 @@ class BatchSchedule:
         index[partial] = np.where(mask[partial], index[partial], index[partial][:, :1])
         return np.ascontiguousarray(index.transpose(1, 0, 2)), np.ascontiguousarray(mask.transpose(1, 0, 2))
 
-    def pull_mask(self, rule: LocalRule) -> np.ndarray:
-        """Returns after which steps the rule pulls which rows, float32 `[S, R, 1]`."""
-        mask = np.zeros((*self.counts.shape[::-1], 1), np.float32)
-        for steps, epoch, rows in self._rows_by_length():
-            mask[:steps, rows, 0] = rule.pulled_steps(steps, epoch)[:, None]
-        return mask
+    def step_flags(self, flags: Callable[[int, int], np.ndarray]) -> np.ndarray:
+        """Returns which steps of which rows are flagged, float32 `[S, R, 1]`.
 
-    def first_phase(self, rule: LocalRule) -> np.ndarray:
-        """Returns which steps of which rows are of the rule's first phase, float32 `[S, R, 1]`."""
+        `flags` says it of a row's steps, bool [steps], given how many there are in all and in an epoch.
+        """
         mask = np.zeros((*self.counts.shape[::-1], 1), np.float32)
         for steps, epoch, rows in self._rows_by_length():
-            mask[:steps, rows, 0] = rule.first_phase(steps, epoch)[:, None]
+            mask[:steps, rows, 0] = flags(steps, epoch)[:, None]
         return mask
 
     def running_losses(self, losses: np.ndarray) -> np.ndarray:

@@ -108,7 +108,7 @@ class StackedTrainer:
     def _run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
         row_count, schedule = len(rows), BatchSchedule.of([task.batches[row] for row in rows.tolist()])
         index, mask = schedule.examples([task.plan.shards[row] for row in rows.tolist()])
-        flags = schedule.pull_mask(self.rule), schedule.first_phase(self.rule)
+        flags = map(schedule.step_flags, (self.rule.pulled_steps, self.rule.first_phase))
         arrays = StepArrays(index, mask, schedule.active_steps, *flags)
         if not self.is_eager:
             rows, arrays = pad_rows(rows, arrays, self.usual_sizes)

@@ -36,9 +36,11 @@ def build_section(methods: Sequence[Method]) -> Section | None:
     moving = [method for method in methods if "availability.present" in method.runs[0].metrics]
     if not moving:
         return None
-    shown = longest_by_law(moving)[:_LAWS]
-    strips = [_strips(number, law, run) for number, (law, run) in enumerate(shown)]
-    notes = [_NOTE, bands.NOTE, *(fault for _, run in shown if (fault := _fault(run)))]
+    strips, notes = [], [_NOTE, bands.NOTE]
+    for number, (law, run) in enumerate(longest_by_law(moving)[:_LAWS]):
+        lines, fault = read_spans(run)
+        strips.append(_strips(number, law, run, lines))
+        notes += [fault] if fault else []
     return section(
         "availability", "Availability", " ".join(notes), [bands.picture(_SHARE, moving, share_over_time), *strips]
     )
@@ -62,37 +64,31 @@ def longest_by_law(methods: Sequence[Method]) -> list[tuple[str, Run]]:
     return list(longest.values())
 
 
-def spans(run: Run) -> np.ndarray:
-    """Client, beginning, end and presence of each line of presence.csv, float64 `[L, 4]`.
+def read_spans(run: Run) -> tuple[np.ndarray, str]:
+    """Client, beginning, end and presence of each line of presence.csv, float64 `[L, 4]`; none of an unfinished run.
 
-    None of an unfinished run, nor of a table that no run writes.
+    Nor of a table that no run writes; then a sentence says why.
     """
-    table = _table(run)
-    return table[:0] if _fault(run) else table
-
-
-def _table(run: Run) -> np.ndarray:
-    table = run_tables.read_frame(run.folder / "presence.csv", ("client",))
+    path = run.folder / "presence.csv"
+    table = run_tables.read_frame(path, ("client",))
     if not len(table) or any(name not in table for name in COLUMNS):
-        return np.zeros((0, len(COLUMNS)))
-    return table[list(COLUMNS)].to_numpy(dtype=np.float64)
+        return np.zeros((0, len(COLUMNS))), ""
+    lines = table[list(COLUMNS)].to_numpy(dtype=np.float64)
+    fault = _fault(lines)
+    return (lines[:0], f"`{display_path(path)}` is left out: {fault}.") if fault else (lines, "")
 
 
-def _fault(run: Run) -> str:
-    """A sentence on what no run writes into presence.csv, so that it is not drawn; else empty."""
-    table = _table(run)
-    client, from_s, to_s, _ = table.T
-    if not (np.isfinite(table).all() and (from_s >= 0).all() and (from_s < to_s).all()):
-        fault = "spans must begin at 0 or later and before they end, in numbers"
-    elif len(table) > _LINES or len(np.unique(client)) > _CLIENTS:
-        fault = f"it must have at most {_LINES:,} lines of {_CLIENTS} clients, got {len(table):,}"
-    else:
-        return ""
-    return f"`{display_path(run.folder / 'presence.csv')}` is left out: {fault}."
+def _fault(lines: np.ndarray) -> str:
+    """What no run writes; else empty."""
+    client, from_s, to_s, _ = lines.T
+    if not (np.isfinite(lines).all() and (from_s >= 0).all() and (from_s < to_s).all()):
+        return "spans must begin at 0 or later and before they end, in numbers"
+    if len(lines) > _LINES or len(np.unique(client)) > _CLIENTS:
+        return f"it must have at most {_LINES:,} lines of {_CLIENTS} clients, got {len(lines):,}"
+    return ""
 
 
-def _strips(number: int, law: str, run: Run) -> Picture | None:
-    table = spans(run)
+def _strips(number: int, law: str, run: Run, table: np.ndarray) -> Picture | None:
     if not len(table):
         return None
     clients, here = np.unique(table[:, 0]), table[table[:, 3] == 1]

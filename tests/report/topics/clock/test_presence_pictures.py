@@ -88,7 +88,7 @@ def test_a_table_that_no_run_writes_is_left_out_in_a_sentence(make_run, tmp_path
     assert [picture.name for picture in part.pictures] == ["presence"]
     assert part.note.count("presence.csv` is left out: ") == 1
     assert part.note.endswith(f"{fault}.")
-    assert presence.spans(methods[0].runs[0]).shape == (0, 4)
+    assert presence.read_spans(methods[0].runs[0])[0].shape == (0, 4)
 
 
 @style.style()
