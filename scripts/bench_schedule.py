@@ -67,7 +67,7 @@ def laid_out(rule: SGD, plan: Plan, batches: tuple[Batches, ...], *, seeds: bool
     index, mask = table.examples(plan.shards)
     drawn = task.seeds("dropout", rows if seeds else rows[:1])
     losses = np.ones((len(index), len(batches)), np.float32)
-    return index, mask, table.pull_mask(rule), drawn, table.running_losses(losses)
+    return index, mask, table.step_flags(rule.pulled_steps), drawn, table.running_losses(losses)
 
 
 def main() -> None:
