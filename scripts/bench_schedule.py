@@ -72,8 +72,7 @@ def laid_out(rule: SGD, plan: Plan, batches: tuple[Batches, ...], *, seeds: bool
 
 def used(made: Made) -> Made:
     """Returns `made` with the places that no batch uses set to zero."""
-    index, mask, *others = made
-    return np.where(mask, index, 0), mask, *others
+    return np.where(made[1], made[0], 0), *made[1:]
 
 
 def main() -> None:
