@@ -23,7 +23,7 @@ from fedexp.process.terminal import width
 from fedexp.run.folders import OUTPUTS, is_run
 
 if TYPE_CHECKING:
-    from fedexp.compare.pairing import Contest
+    from fedexp.compare.pairing import MethodPair
     from fedexp.compare.study import Comparison
     from fedexp.report.read.runs import Run
 
@@ -81,19 +81,19 @@ def act(words: list[str]) -> int:
     sides = [collect_runs(folders, "compare")[0] for folders, _ in (a, b)]
     a_runs, b_runs = (_pick_runs(runs, *side) for runs, side in zip(sides, (a, b), strict=True))
     checks = [conditions.parse(text, [*a_runs, *b_runs]) for text in arguments.fail_if]
-    contests = pairing.make_contests(a_runs, b_runs, set(arguments.unequal))
-    comparison = study.compare_methods(contests, arguments.measures)
+    method_pairs = pairing.pair_methods(a_runs, b_runs, set(arguments.unequal))
+    comparison = study.compare_methods(method_pairs, arguments.measures)
     target = arguments.out or OUTPUTS / NAME
     try:
-        picture = _draw_ranks(target, comparison, contests, sides)
-        written = [*picture, *_write_page(arguments.out, comparison, contests, picture)]
+        picture = _draw_ranks(target, comparison, method_pairs, sides)
+        written = [*picture, *_write_page(arguments.out, comparison, method_pairs, picture)]
     except OSError as error:
         raise ConfigError(f"cannot write {display_path(target)}: {error.strerror}; give another --out") from error
-    failed = conditions.failures(checks, contests)
+    failed = conditions.failures(checks, method_pairs)
     with json_document(arguments.json) as content:
         if arguments.json:
-            content |= {**page.document(comparison, contests), "failed": failed, "written": written}
-        text_report = page.markdown(comparison, contests, None, width(arguments.wide))
+            content |= {**page.document(comparison, method_pairs), "failed": failed, "written": written}
+        text_report = page.markdown(comparison, method_pairs, None, width(arguments.wide))
         sys.stdout.write(text_report + "".join(f"written  {display_path(path)}\n" for path in written))
         sys.stdout.flush()
     for line in failed:
@@ -167,7 +167,7 @@ def _is_number_text(number: object, text: str) -> bool:
 
 
 def _draw_ranks(
-    target: Path, comparison: "Comparison", contests: "Sequence[Contest]", sides: "Sequence[Sequence[Run]]"
+    target: Path, comparison: "Comparison", method_pairs: "Sequence[MethodPair]", sides: "Sequence[Sequence[Run]]"
 ) -> list[Path]:
     """The figure of more than two methods beside the target, whole or absent, in the colours of a report."""
     from fedexp.compare import colors, critical_difference
@@ -177,21 +177,23 @@ def _draw_ranks(
     picture = target.with_suffix(".png")
     title = f"Mean ranks by {comparison.ranked_by} over {comparison.ranks.blocks} blocks, 1 is best"
     runs = {run.folder.resolve(): run for side in sides for run in side}
-    critical_difference.draw(picture, comparison.ranks, title, colors.method_colors(contests, [*runs.values()]))
+    critical_difference.draw(picture, comparison.ranks, title, colors.method_colors(method_pairs, [*runs.values()]))
     return [picture]
 
 
 def _write_page(
-    out: Path | None, comparison: "Comparison", contests: "Sequence[Contest]", pictures: Sequence[Path]
+    out: Path | None, comparison: "Comparison", method_pairs: "Sequence[MethodPair]", pictures: Sequence[Path]
 ) -> list[Path]:
     """The page or table that was asked for, whole or absent."""
     if out is None:
         return []
-    write_atomically(out, _content(out.suffix, comparison, contests, pictures).encode())
+    write_atomically(out, _content(out.suffix, comparison, method_pairs, pictures).encode())
     return [out]
 
 
-def _content(ending: str, comparison: "Comparison", contests: "Sequence[Contest]", pictures: Sequence[Path]) -> str:
+def _content(
+    ending: str, comparison: "Comparison", method_pairs: "Sequence[MethodPair]", pictures: Sequence[Path]
+) -> str:
     """What a file with this ending holds."""
     from fedexp.compare import latex, page
 
@@ -200,5 +202,5 @@ def _content(ending: str, comparison: "Comparison", contests: "Sequence[Contest]
     if ending == ".tex":
         return latex.document(comparison)
     picture = next((path.name.replace(" ", "%20") for path in pictures), None)
-    text = page.markdown(comparison, contests, picture)
+    text = page.markdown(comparison, method_pairs, picture)
     return f"# Comparison\n\n{text}"

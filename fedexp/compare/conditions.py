@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedexp.compare import quantities
-from fedexp.compare.pairing import Contest
+from fedexp.compare.pairing import MethodPair
 from fedexp.compare.statistics import PairedStatistics
 from fedexp.compare.study import compare_pairs, why_missing
 from fedexp.core.errors import ConfigError
@@ -47,22 +47,22 @@ def parse(text: str, runs: Sequence[Run] = ()) -> Condition:
     return Condition(quantities.parse(name, "", runs).name, (bound or ".difference")[1:], sign, float(number))
 
 
-def failures(conditions: Sequence[Condition], contests: Sequence[Contest]) -> list[str]:
-    """A line for every condition that holds in a contest or cannot be judged there: no check passes unnoticed."""
-    lines = [_failure(condition, contest) for contest in contests for condition in conditions]
+def failures(conditions: Sequence[Condition], method_pairs: Sequence[MethodPair]) -> list[str]:
+    """A line for every condition that holds in a pair of methods or cannot be judged: no check passes unnoticed."""
+    lines = [_failure(condition, method_pair) for method_pair in method_pairs for condition in conditions]
     return [f"failed: {line}" for line in lines if line]
 
 
-def _failure(condition: Condition, contest: Contest) -> str:
-    sides = f"{contest.a} (A) - {contest.b} (B)"
-    if failed := [display_path(run.folder) for run in contest.runs if run.has_failed]:
+def _failure(condition: Condition, method_pair: MethodPair) -> str:
+    sides = f"{method_pair.a} (A) - {method_pair.b} (B)"
+    if failed := [display_path(run.folder) for run in method_pair.runs if run.has_failed]:
         return f"{condition} cannot be judged for {sides}: no update of any round was finite in {', '.join(failed)}"
-    clock = quantities.clock_of(contest.runs)
-    quantity = quantities.parse(condition.quantity, clock or "", contest.runs)
-    lacking = why_missing(quantity, [contest], clock)
+    clock = quantities.clock_of(method_pair.runs)
+    quantity = quantities.parse(condition.quantity, clock or "", method_pair.runs)
+    lacking = why_missing(quantity, [method_pair], clock)
     if lacking:
         return f"{condition} cannot be judged for {sides}: {lacking}"
-    result = compare_pairs(contest, quantity)
+    result = compare_pairs(method_pair, quantity)
     value = _value(result, condition.bound)
     reached = f"only A reached it in {result.only_a}, only B in {result.only_b}, neither in {result.neither}"
     if value is None:

@@ -19,17 +19,17 @@ def document(comparison: Comparison, before: latex_page.TitledGrids = ()) -> str
 
 
 def differences(rows: Sequence[Row]) -> Grid:
-    """The rows of all contests; where all have one method B, the heading names it, else a column.
+    """The rows of all pairs of methods; where all have one method B, the heading names it, else a column.
 
     p is that of the test that gives the verdict: Wilcoxon's where a run never reached a target.
     """
-    opponents = sorted({row.contest.b for row in rows})
+    opponents = sorted({row.method_pair.b for row in rows})
     several = len(opponents) > 1
     headings = ["method (A)", "against (B)"] if several else [f"method (A) against {opponents[0]} (B)"]
     lines = []
     for row in rows:
-        texts, names = dict(zip(HEADINGS, cells(row), strict=True)), [row.contest.a]
+        texts, names = dict(zip(HEADINGS, cells(row), strict=True)), [row.method_pair.a]
         texts["p"] = f"{row.result.p:.3f}"
-        names += [row.contest.b] if several else []
+        names += [row.method_pair.b] if several else []
         lines.append([*names, row.quantity.name, *(texts[name] for name in _SHOWN)])
     return Grid([*headings, "quantity", *_SHOWN], lines, texts=len(headings) + 1)

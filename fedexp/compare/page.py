@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fedexp.compare.critical_difference import Ranks
-from fedexp.compare.pairing import Contest
+from fedexp.compare.pairing import MethodPair
 from fedexp.compare.statistics import FEWEST, LEVEL, POWER, PairedStatistics, pairs_needed, smallest_p
 from fedexp.compare.study import Comparison, Row
 from fedexp.report.draw.markdown import Grid, escape_around_code, escape_markdown
@@ -19,9 +19,11 @@ HEADINGS = (
 _NONE = "-"
 
 
-def markdown(comparison: Comparison, contests: Sequence[Contest], picture: str | None, width: int | None = None) -> str:
+def markdown(
+    comparison: Comparison, method_pairs: Sequence[MethodPair], picture: str | None, width: int | None = None
+) -> str:
     """The whole page; tables are cut to `width` columns if it is given."""
-    parts = [_contest_text(comparison, contest, width) for contest in contests]
+    parts = [_pair_text(comparison, method_pair, width) for method_pair in method_pairs]
     if comparison.ranks is not None:
         parts.append(_ranking_text(comparison.ranks, comparison.ranked_by, picture))
     return "\n".join([*parts, *(f"* {escape_around_code(line)}" for line in explanations(comparison)), "", ""])
@@ -35,7 +37,7 @@ def frame(comparison: Comparison) -> "pd.DataFrame":
     tests = ("p_mean", "p_wilcoxon", "resolvable", "verdict")
     return pd.DataFrame(
         [
-            {"method_a": row.contest.a, "method_b": row.contest.b, "quantity": row.quantity.name}
+            {"method_a": row.method_pair.a, "method_b": row.method_pair.b, "quantity": row.quantity.name}
             | {"better": row.quantity.better}
             | {name: getattr(row.result, name) for name in (*names, *tests)}
             for row in comparison.rows
@@ -43,19 +45,19 @@ def frame(comparison: Comparison) -> "pd.DataFrame":
     )
 
 
-def document(comparison: Comparison, contests: Sequence[Contest]) -> dict[str, Any]:
+def document(comparison: Comparison, method_pairs: Sequence[MethodPair]) -> dict[str, Any]:
     """The comparison for programs, numbers in full precision; NaN where there is none."""
     ranks = comparison.ranks
     return {
-        "contests": [
+        "method_pairs": [
             {
-                "method_a": contest.a,
-                "method_b": contest.b,
-                "pairs": contest.blocks,
-                "differences": contest.differences,
-                "notes": contest.notes,
+                "method_a": method_pair.a,
+                "method_b": method_pair.b,
+                "pairs": method_pair.blocks,
+                "differences": method_pair.differences,
+                "notes": method_pair.notes,
             }
-            for contest in contests
+            for method_pair in method_pairs
         ],
         "rows": frame(comparison).to_dict("records"),
         "ranks": ranks
@@ -70,13 +72,13 @@ def document(comparison: Comparison, contests: Sequence[Contest]) -> dict[str, A
     }
 
 
-def _contest_text(comparison: Comparison, contest: Contest, width: int | None) -> str:
-    rows = comparison.of(contest)
+def _pair_text(comparison: Comparison, method_pair: MethodPair, width: int | None) -> str:
+    rows = comparison.of(method_pair)
     grid = Grid(HEADINGS, [cells(row) for row in rows], texts=2)
-    facts = [f"{len(contest.pairs)} pair(s): {', '.join(contest.blocks)}"]
-    facts += [f"differs (A / B): {line}" for line in contest.differences or ("nothing in config or commit",)]
-    lines = [f"* {escape_around_code(line)}" for line in (*facts, *contest.notes)]
-    a, b = map(escape_markdown, (contest.a, contest.b))
+    facts = [f"{len(method_pair.pairs)} pair(s): {', '.join(method_pair.blocks)}"]
+    facts += [f"differs (A / B): {line}" for line in method_pair.differences or ("nothing in config or commit",)]
+    lines = [f"* {escape_around_code(line)}" for line in (*facts, *method_pair.notes)]
+    a, b = map(escape_markdown, (method_pair.a, method_pair.b))
     censored = [f"* {row.quantity.name}: {_censored_text(row.result)}" for row in rows if _censored_count(row.result)]
     censored += [""] if censored else []
     table = grid.fit_width(width, "--wide shows them")

@@ -1,4 +1,4 @@
-"""Groups the runs of two sides into contests: a method of A against the method of B, paired by seed and dataset.
+"""Pairs the methods of two sides: every method of A with the method of B, their runs by seed and dataset.
 
 A method is the whole config except the seed and the data. Runs that are left out are reported; a pair that cannot be
 compared is refused.
@@ -23,8 +23,8 @@ Block = tuple[str, int]  # data, seed
 
 
 @dataclass(frozen=True, eq=False)
-class Contest:
-    """One method of A against that of B, on the same blocks in the same order."""
+class MethodPair:
+    """A method of A and that of B, on the same blocks in the same order."""
 
     a: str
     b: str
@@ -48,7 +48,7 @@ class _Method:
         return next(iter(self.blocks.values()))
 
 
-def make_contests(a: Sequence[Run], b: Sequence[Run], unequal: Collection[str] = ()) -> list[Contest]:
+def pair_methods(a: Sequence[Run], b: Sequence[Run], unequal: Collection[str] = ()) -> list[MethodPair]:
     """Every method of A against the one of B; `unequal` names those of `equality.UNEQUAL` that may differ.
 
     Raises:
@@ -67,7 +67,7 @@ def make_contests(a: Sequence[Run], b: Sequence[Run], unequal: Collection[str] =
         raise ConfigError("A and B are the same runs; give other folders, or pick others by KEY=VALUE")
     methods_a, (method_b,) = _methods(runs_a, "A"), methods_b
     names = _method_names(methods_a, method_b)
-    return [_contest(method, method_b, name, unequal) for method, name in zip(methods_a, names, strict=True)]
+    return [_method_pair(method, method_b, name, unequal) for method, name in zip(methods_a, names, strict=True)]
 
 
 def _methods(runs: Sequence[Run], side: str) -> list[_Method]:
@@ -142,7 +142,7 @@ def _common_folder(method: _Method) -> str:
     return display_path(Path(os.path.commonpath([run.folder for run in method.blocks.values()])))
 
 
-def _contest(method_a: _Method, method_b: _Method, names: tuple[str, str], unequal: Collection[str]) -> Contest:
+def _method_pair(method_a: _Method, method_b: _Method, names: tuple[str, str], unequal: Collection[str]) -> MethodPair:
     runs_a, runs_b = ([run for _, run in sorted(method.blocks.items())] for method in (method_a, method_b))
     pairs = tuple((a, b) for a in runs_a for b in runs_b if equality.have_same_data(a, b))
     if not pairs:
@@ -155,7 +155,7 @@ def _contest(method_a: _Method, method_b: _Method, names: tuple[str, str], unequ
         unpaired = [display_path(run.folder) for run in method.blocks.values() if run.folder not in paired_folders]
         notes += [f"left out, without a partner: {', '.join(unpaired)} of {name}"] if unpaired else []
     notes += dict.fromkeys(doubt for pair in pairs for doubt in equality.accepted_differences(*pair))
-    return Contest(
+    return MethodPair(
         *names, _block_names([b for _, b in pairs]), pairs, tuple(_differing_settings(*pairs[0])), tuple(notes)
     )
 

@@ -1,4 +1,4 @@
-"""All contests by all quantities: the rows of the comparison, notes on what was left out, and the ranks."""
+"""All pairs of methods by all quantities: the rows of the comparison, notes on what was left out, and the ranks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 
 from fedexp.compare import critical_difference, equality, quantities, statistics
 from fedexp.compare.critical_difference import Ranks
-from fedexp.compare.pairing import Contest
+from fedexp.compare.pairing import MethodPair
 from fedexp.compare.quantities import Quantity
 from fedexp.compare.statistics import PairedStatistics
 from fedexp.core.errors import ConfigError
@@ -18,9 +18,9 @@ from fedexp.report.read.runs import Run, shared_metric
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One quantity of one contest; its p-values are corrected over all rows."""
+    """One quantity of one pair of methods; its p-values are corrected over all rows."""
 
-    contest: Contest
+    method_pair: MethodPair
     quantity: Quantity
     result: PairedStatistics
 
@@ -34,46 +34,51 @@ class Comparison:
     ranks: Ranks | None
     ranked_by: str
 
-    def of(self, contest: Contest) -> list[Row]:
-        return [row for row in self.rows if row.contest is contest]
+    def of(self, method_pair: MethodPair) -> list[Row]:
+        return [row for row in self.rows if row.method_pair is method_pair]
 
 
-def compare_methods(contests: Sequence[Contest], names: Sequence[str]) -> Comparison:
+def compare_methods(method_pairs: Sequence[MethodPair], names: Sequence[str]) -> Comparison:
     """Compares by the quantities with these names, or by the default ones if there are none.
 
     Raises:
         ConfigError: no quantity exists in all runs.
     """
-    runs = [run for contest in contests for run in contest.runs]
+    runs = [run for method_pair in method_pairs for run in method_pair.runs]
     clock = quantities.clock_of(runs)
     metric = shared_metric(runs)
     chosen = [quantities.parse(name, clock or "", runs) for name in names] or quantities.default_quantities(runs, clock)
     available, notes = [], [*_clock_notes(runs, clock, chosen), *_client_notes(runs, metric, chosen)]
     for quantity in chosen:
-        reason = why_missing(quantity, contests, clock)
+        reason = why_missing(quantity, method_pairs, clock)
         available += [] if reason else [quantity]
         notes += [f"{quantity.name} left out: {reason}"] if reason else []
     if not available:
         raise ConfigError(f"nothing is left to compare: {'; '.join(notes)}; name others with --measures")
-    results = [(contest, quantity, compare_pairs(contest, quantity)) for contest in contests for quantity in available]
+    results = [
+        (method_pair, quantity, compare_pairs(method_pair, quantity))
+        for method_pair in method_pairs
+        for quantity in available
+    ]
     with_verdicts = statistics.add_verdicts([result for *_, result in results])
     rows = tuple(
-        Row(contest, quantity, result) for (contest, quantity, _), result in zip(results, with_verdicts, strict=True)
+        Row(method_pair, quantity, result)
+        for (method_pair, quantity, _), result in zip(results, with_verdicts, strict=True)
     )
-    return Comparison(rows, tuple(notes), _ranks(contests, available[0]), available[0].name)
+    return Comparison(rows, tuple(notes), _ranks(method_pairs, available[0]), available[0].name)
 
 
-def compare_pairs(contest: Contest, quantity: Quantity) -> PairedStatistics:
-    """One quantity of one contest, not corrected."""
-    a, b = ([quantity.of(pair[side]) for pair in contest.pairs] for side in (0, 1))
+def compare_pairs(method_pair: MethodPair, quantity: Quantity) -> PairedStatistics:
+    """One quantity of one pair of methods, not corrected."""
+    a, b = ([quantity.of(pair[side]) for pair in method_pair.pairs] for side in (0, 1))
     return statistics.compare(a, b, higher_is_better=quantity.higher_is_better)
 
 
-def why_missing(quantity: Quantity, contests: Sequence[Contest], clock: str | None) -> str:
+def why_missing(quantity: Quantity, method_pairs: Sequence[MethodPair], clock: str | None) -> str:
     """Why a quantity cannot be compared; empty if it can."""
     if quantity.name.startswith("toa@") and clock is None:
         return "some runs have a simulated clock and some have not"
-    for a, b in (pair for contest in contests for pair in contest.pairs):
+    for a, b in (pair for method_pair in method_pairs for pair in method_pair.pairs):
         if quantity.at_clients and not equality.have_same_split(a, b):
             return f"the clients of seed {a.seed} measure models on different examples"
         if quantity.name.endswith("_auc") and a.rounds[-1] != b.rounds[-1]:
@@ -108,16 +113,18 @@ def _clock_notes(runs: Sequence[Run], clock: str | None, chosen: Sequence[Quanti
     return [f"toa counts seconds of the host's clock, which other work on the machine disturbs{elsewhere}"]
 
 
-def _ranks(contests: Sequence[Contest], quantity: Quantity) -> Ranks | None:
+def _ranks(method_pairs: Sequence[MethodPair], quantity: Quantity) -> Ranks | None:
     """Ranks over the blocks that all methods have: the runs of B with which every method is paired."""
-    if len(contests) < 2:
+    if len(method_pairs) < 2:
         return None
-    sides = [{b.folder: (a, b) for a, b in contest.pairs} for contest in contests]
+    sides = [{b.folder: (a, b) for a, b in method_pair.pairs} for method_pair in method_pairs]
     shared = [folder for folder in sides[0] if all(folder in side for side in sides)]
     if not shared:
         return None
     lines = [[*(side[folder][0] for side in sides), sides[0][folder][1]] for folder in shared]
     values = np.array([[quantity.of(run) for run in line] for line in lines], dtype=np.float64)  # NaN where it is None
     return critical_difference.rank_methods(
-        [*(pairing.a for pairing in contests), contests[0].b], values, higher_is_better=quantity.higher_is_better
+        [*(pairing.a for pairing in method_pairs), method_pairs[0].b],
+        values,
+        higher_is_better=quantity.higher_is_better,
     )

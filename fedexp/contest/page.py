@@ -33,15 +33,15 @@ def write(folder: Path, plan: ContestPlan, methods: Sequence[TunedMethod]) -> st
     search, names = methods[0].search, [method.contender.name for method in methods]
     quantity = metric_quantity(f"test_{search.metric}")
     runs = [collect_runs([folder / "runs" / method.contender.folder], "contest")[0] for method in methods]
-    contests = [
-        replace(contest, a=name, b=names[0], notes=tuple(note.replace(_FLAG, "") for note in contest.notes))
+    method_pairs = [
+        replace(pair, a=name, b=names[0], notes=tuple(note.replace(_FLAG, "") for note in pair.notes))
         for name, runs_a in zip(names[1:], runs[1:], strict=True)
-        for contest in pairing.make_contests(runs_a, runs[0], equality.UNEQUAL)
+        for pair in pairing.pair_methods(runs_a, runs[0], equality.UNEQUAL)
     ]
-    comparison = replace(study.compare_methods(contests, [quantity.name]), notes=())
+    comparison = replace(study.compare_methods(method_pairs, [quantity.name]), notes=())
     if comparison.ranks is not None:
         title = f"Mean ranks by {quantity.name} over {comparison.ranks.blocks} seeds, 1 is best"
-        shown = colors.method_colors(contests, collect_runs([folder / "runs"], "contest")[0])
+        shown = colors.method_colors(method_pairs, collect_runs([folder / "runs"], "contest")[0])
         critical_difference.draw(folder / "contest.png", comparison.ranks, title, shown)
     best, results, sensitivity = _best_values(methods), _results(names, runs, quantity), _sensitivity(methods)
     before = _before_differences(plan, new_seeds(search, plan.seeds), best, results)
@@ -50,7 +50,7 @@ def write(folder: Path, plan: ContestPlan, methods: Sequence[TunedMethod]) -> st
         f"Validation {metric_text(search.metric)} over all trials of a method; a failed trial counts as the worst.\n"
     )
     page, text = (
-        before + comparison_page.markdown(comparison, contests, picture, columns) + after
+        before + comparison_page.markdown(comparison, method_pairs, picture, columns) + after
         for picture, columns in (("contest.png", None), (None, width()))
     )
     tables = [("Best values", best), ("Results", results), ("Sensitivity", sensitivity)]

@@ -90,7 +90,7 @@ def test_compare(desk: Path):
     words = ("compare", "a", "--against", "b", "--fail-if", "test_accuracy <= 1")
     found = document(desk, *words, code=1)
     demand_stated(found, "compare")
-    assert len(found["contests"][0]["pairs"]) == 2
+    assert len(found["method_pairs"][0]["pairs"]) == 2
     assert len(found["failed"]) == 1
 
 

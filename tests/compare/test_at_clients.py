@@ -3,7 +3,7 @@
 import pytest
 
 from fedexp.compare import quantities
-from fedexp.compare.pairing import make_contests
+from fedexp.compare.pairing import pair_methods
 from fedexp.compare.study import compare_methods
 from fedexp.core.errors import ConfigError
 from fedexp.report.read import at_clients
@@ -70,12 +70,13 @@ class TestCompare:
     def test_personal_methods_by_their_own_models(self, method, read):
         a = method("all", [0.1, 0.1], metrics=personal(0.9, 0.8, 1.0), keys={"local.layers": "norms"})
         b = method("random", [0.1, 0.1], metrics=personal(0.7, 0.4, 1.0))
-        contests = make_contests(read(a), read(b))
-        rows = compare_methods(contests, ["personal_accuracy", "personal_worst_decile"]).rows
+        method_pairs = pair_methods(read(a), read(b))
+        rows = compare_methods(method_pairs, ["personal_accuracy", "personal_worst_decile"]).rows
         assert [(row.result.a, row.result.b) for row in rows] == [(0.9, 0.7), (0.8, 0.4)]
         assert [row.quantity.better for row in rows] == ["more", "more"]
         assert any(
-            "--measures personal_accuracy,personal_worst_decile" in note for note in compare_methods(contests, []).notes
+            "--measures personal_accuracy,personal_worst_decile" in note
+            for note in compare_methods(method_pairs, []).notes
         )
 
     def test_no_global_model_where_clients_train_alone(self, method, read):
@@ -83,14 +84,14 @@ class TestCompare:
         a = write(method("all", [0.7], keys={"scenario.training": "local"}), alone)
         b = write(method("random", [0.7]))
         with pytest.raises(ConfigError, match=r"site_accuracy left out: .* has none: its clients train alone"):
-            compare_methods(make_contests(read(a), read(b)), ["site_accuracy"])
+            compare_methods(pair_methods(read(a), read(b)), ["site_accuracy"])
 
     def test_other_examples_held_out_are_not_compared(self, method, read):
         kept = personal(0.9, 0.8, 1.0)
         a = method("all", [0.7], metrics=kept, keys={"scenario.training": "local"}, summary={"split_sha256": "other"})
-        contests = make_contests(read(a), read(method("random", [0.7], metrics=kept)))
+        method_pairs = pair_methods(read(a), read(method("random", [0.7], metrics=kept)))
         with pytest.raises(ConfigError, match="the clients of seed 0 measure models on different examples"):
-            compare_methods(contests, ["personal_accuracy"])
+            compare_methods(method_pairs, ["personal_accuracy"])
 
     def test_a_name_that_is_none_is_answered_with_the_nearest(self):
         with pytest.raises(ConfigError, match="did you mean personal_worst_decile"):

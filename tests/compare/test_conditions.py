@@ -1,7 +1,7 @@
 import pytest
 
 from fedexp.compare import conditions, quantities
-from fedexp.compare.pairing import make_contests
+from fedexp.compare.pairing import pair_methods
 from fedexp.core.errors import ConfigError
 
 
@@ -10,7 +10,7 @@ def failing(method, read):
     """The lines that conditions give for two methods, whose accuracies end as told."""
 
     def lines(*texts, a=(0.8, 0.9), b=(0.85, 0.9)):
-        met = make_contests(read(method("ucb", a)), read(method("random", b)))
+        met = pair_methods(read(method("ucb", a)), read(method("random", b)))
         return conditions.failures([conditions.parse(text) for text in texts], met)
 
     return lines
@@ -76,7 +76,7 @@ LONGER = {name: [0.1 * number for number in range(1, 6)] for name in ("test_loss
     ],
 )
 def test_what_cannot_be_compared_fails(method, read, metrics, said):
-    met = make_contests(read(method("ucb", [0.8], metrics=metrics)), read(method("random", [0.8])))
+    met = pair_methods(read(method("ucb", [0.8], metrics=metrics)), read(method("random", [0.8])))
     (line,) = conditions.failures([conditions.parse("loss_auc > 1e9")], met)
     assert "loss_auc > 1e+09 cannot be judged for ucb (A) - random (B)" in line
     assert said in line
@@ -86,7 +86,7 @@ def test_a_metric_of_the_runs_own_is_a_quantity(method, read):
     """More of it is better; the name of a function may end like that of an area."""
     columns = {"test_f2": [0.1, 0.2, 0.3, 0.4], "test_pr_auc": [0.1, 0.2, 0.3, 0.4], "test_recall.cat": [0.5] * 4}
     runs = read(method("ucb", (0.8, 0.9), metrics=columns), method("random", (0.7, 0.9), metrics=columns))
-    met = make_contests(runs[:2], runs[2:])
+    met = pair_methods(runs[:2], runs[2:])
     texts = ("test_f2 >= 0", "f2_auc > 0", "test_pr_auc >= 0")
     held = conditions.failures([conditions.parse(text, runs) for text in texts], met)
     assert [line.partition(" for")[0] for line in held] == [

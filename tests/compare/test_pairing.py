@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fedexp.compare.page import markdown
-from fedexp.compare.pairing import make_contests
+from fedexp.compare.pairing import pair_methods
 from fedexp.compare.study import compare_methods
 from fedexp.core.errors import ConfigError
 
@@ -18,25 +18,25 @@ def refused(read):
 
     def error(a, b):
         with pytest.raises(ConfigError) as caught:
-            make_contests(read(a), read(b))
+            pair_methods(read(a), read(b))
         return str(caught.value)
 
     return error
 
 
 def test_runs_are_paired_by_seed_and_what_differs_is_told(method, read):
-    (contest,) = make_contests(read(method("greedyfed", [0.8, 0.9])), read(method("random", [0.7, 0.8])))
-    assert (contest.a, contest.b, contest.blocks) == ("greedyfed", "random", ("seed 0", "seed 1"))
-    assert [(a.seed, b.seed) for a, b in contest.pairs] == [(0, 0), (1, 1)]
-    assert contest.differences == ("selector: greedyfed / random",)
-    assert contest.notes == ()
+    (method_pair,) = pair_methods(read(method("greedyfed", [0.8, 0.9])), read(method("random", [0.7, 0.8])))
+    assert (method_pair.a, method_pair.b, method_pair.blocks) == ("greedyfed", "random", ("seed 0", "seed 1"))
+    assert [(a.seed, b.seed) for a, b in method_pair.pairs] == [(0, 0), (1, 1)]
+    assert method_pair.differences == ("selector: greedyfed / random",)
+    assert method_pair.notes == ()
 
 
 def test_every_method_of_a_meets_the_one_of_b_and_runs_of_b_are_not_compared_with_themselves(method, read, tmp_path):
     for name in ("afl", "random", "ucb"):
         method(name, [0.8, 0.9])
-    found = make_contests(read(tmp_path), read(tmp_path / "random"))
-    assert [(contest.a, contest.b) for contest in found] == [("afl", "random"), ("ucb", "random")]
+    found = pair_methods(read(tmp_path), read(tmp_path / "random"))
+    assert [(method_pair.a, method_pair.b) for method_pair in found] == [("afl", "random"), ("ucb", "random")]
 
 
 def test_b_must_be_one_method(method, tmp_path, refused):
@@ -54,8 +54,8 @@ def test_the_same_runs_on_both_sides_are_refused(method, refused):
 def test_the_same_method_from_two_places_is_told_apart_by_them(method, read, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     old, new = method("random", [0.8, 0.9], name="old"), method("random", [0.8, 0.9], name="new")
-    (contest,) = make_contests(read(new), read(old))
-    assert (contest.a, contest.b, contest.differences) == ("random in new", "random in old", ())
+    (method_pair,) = pair_methods(read(new), read(old))
+    assert (method_pair.a, method_pair.b, method_pair.differences) == ("random in new", "random in old", ())
 
 
 def test_seeds_without_a_partner_and_unfinished_runs_are_left_out_by_name(
@@ -64,9 +64,9 @@ def test_seeds_without_a_partner_and_unfinished_runs_are_left_out_by_name(
     monkeypatch.chdir(tmp_path)
     a, b = method("greedyfed", [0.8, 0.9, 0.9]), method("random", [0.7, 0.8])
     make_run("greedyfed/3", seed=3, choices={"selector": "greedyfed"}, finished=False)
-    (contest,) = make_contests(read(a), read(b))
-    assert len(contest.pairs) == 2
-    assert contest.notes == (
+    (method_pair,) = pair_methods(read(a), read(b))
+    assert len(method_pair.pairs) == 2
+    assert method_pair.notes == (
         "left out, unfinished: greedyfed/3",
         "left out, without a partner: greedyfed/2 of A",
     )
@@ -93,11 +93,11 @@ def test_datasets_are_blocks_of_their_own(method, read, tmp_path):
     for data in ("x", "y"):
         for name in ("ucb", "random"):
             method(name, [0.7, 0.8], name=f"{name}/{data}", keys={"dataset.name": data})
-    (contest,) = make_contests(read(tmp_path / "ucb"), read(tmp_path / "random"))
-    assert contest.blocks == (
+    (method_pair,) = pair_methods(read(tmp_path / "ucb"), read(tmp_path / "random"))
+    assert method_pair.blocks == (
         "dataset.name=x seed 0", "dataset.name=x seed 1", "dataset.name=y seed 0", "dataset.name=y seed 1",
     )  # fmt: skip
-    assert (contest.a, contest.b) == ("ucb", "random")
+    assert (method_pair.a, method_pair.b) == ("ucb", "random")
 
 
 def test_other_data_is_refused_by_the_key_that_differs(method, refused):
@@ -130,8 +130,8 @@ def test_other_work_is_refused_unless_it_is_accepted(method, read, refused, key,
     )
     told = f"{key} is {values[0]} and {values[1]}"
     assert f"budgets differ, {told}; run both with the same, or accept it with --unequal {name}" in refused(a, b)
-    (contest,) = make_contests(read(a), read(b), {name})
-    assert f"unequal {name}, accepted by --unequal: {told}" in contest.notes
+    (method_pair,) = pair_methods(read(a), read(b), {name})
+    assert f"unequal {name}, accepted by --unequal: {told}" in method_pair.notes
 
 
 def test_other_traffic_is_refused_unless_it_is_accepted(method, read, refused):
@@ -141,8 +141,8 @@ def test_other_traffic_is_refused_unless_it_is_accepted(method, read, refused):
         "budgets differ, 16 and 8 MB were sent; run both with the same, or accept it with --unequal megab"
         in refused(a, b)
     )
-    (contest,) = make_contests(read(a), read(b), {"megabytes"})
-    assert contest.notes == ("unequal megabytes, accepted by --unequal: 16 and 8 MB were sent",)
+    (method_pair,) = pair_methods(read(a), read(b), {"megabytes"})
+    assert method_pair.notes == ("unequal megabytes, accepted by --unequal: 16 and 8 MB were sent",)
 
 
 def test_another_dataset_digest_is_refused(method, refused):
@@ -165,8 +165,8 @@ def test_runs_whose_data_are_unknown_are_refused(key, method, refused):
 
 def test_other_code_is_told(method, read):
     a, b = method("random", [0.7], name="a", summary={"git": {"commit": "b" * 40}}), method("random", [0.7])
-    (contest,) = make_contests(read(a), read(b))
-    assert contest.differences == ("commit: bbbbbbbbbb / 0123456789",)
+    (method_pair,) = pair_methods(read(a), read(b))
+    assert method_pair.differences == ("commit: bbbbbbbbbb / 0123456789",)
     assert json.loads((b / "0" / "summary.json").read_text())["git"]["commit"].startswith("0123456789")
 
 
@@ -177,8 +177,8 @@ class TestTraining:
         a = method("all", [0.7], keys={"scenario.training": "local"}, metrics={"mb_down": 0.0, "mb_up": 0.0})
         more = {"scenario.participants": 3}
         b = method("random", [0.8], keys=more, metrics={"mb_down": 1.0, "mb_up": 1.0})
-        (contest,) = make_contests(read(a), read(b))
-        assert contest.notes == (
+        (method_pair,) = pair_methods(read(a), read(b))
+        assert method_pair.notes == (
             "A is local, B federated training, of the same data and with the same test examples",
             "A has no global model: its test scores are means over the clients' own models",
             "scenario.participants is 2 and 3",
@@ -188,8 +188,10 @@ class TestTraining:
     def test_who_trains_on_what_is_told(self, method, read):
         keys = {"scenario.training": "central", "evaluation.personal_fraction": 0.2}
         a = method("all", [0.7], keys=keys, summary={"split_sha256": "other"})
-        (contest,) = make_contests(read(a), read(method("random", [0.8])))
-        assert contest.notes[1:] == ("they train on different examples, evaluation.personal_fraction is 0.2 and null",)
+        (method_pair,) = pair_methods(read(a), read(method("random", [0.8])))
+        assert method_pair.notes[1:] == (
+            "they train on different examples, evaluation.personal_fraction is 0.2 and null",
+        )
 
     def test_the_federation_of_one_meets_every_federation_of_its_data(self, method, read, make_run, tmp_path):
         for alpha in (0.1, 1.0):
@@ -197,10 +199,12 @@ class TestTraining:
         folder = make_run("a/0", choices={"selector": "random", "federation": "central"})
         told = json.loads((folder / "summary.json").read_text())
         (folder / "summary.json").write_text(json.dumps(told | {"data_sha256": "d", "split_sha256": "whole"}))
-        (contest,) = make_contests(read(tmp_path / "a"), read(tmp_path / "b"))
-        assert contest.blocks == ("federation.alpha=0.1 seed 0", "federation.alpha=1 seed 0")
-        assert {ours.folder.name for ours, _ in contest.pairs} == {"0"}
-        assert "A is central, B federated training, of the same data and with the same test examples" in contest.notes
+        (method_pair,) = pair_methods(read(tmp_path / "a"), read(tmp_path / "b"))
+        assert method_pair.blocks == ("federation.alpha=0.1 seed 0", "federation.alpha=1 seed 0")
+        assert {ours.folder.name for ours, _ in method_pair.pairs} == {"0"}
+        assert (
+            "A is central, B federated training, of the same data and with the same test examples" in method_pair.notes
+        )
 
     @pytest.mark.parametrize(("key", "values"), [("rounds", (4, 5)), ("local.epochs", (1, 2))])
     def test_rounds_and_work_are_refused_all_the_same(self, method, refused, key, values):
@@ -214,9 +218,11 @@ class TestTraining:
 
 def test_names_of_a_folder_are_no_markup_on_the_page(method, read):
     hostile = {"local.order": "<img src=x>[a](b)"}
-    contests = make_contests(read(method("<b>", [0.8, 0.9], name="a", keys=hostile)), read(method("random", [0.7])))
-    contests = [replace(contest, notes=(*contest.notes, "left out: <b> `<c>`")) for contest in contests]
-    text = markdown(compare_methods(contests, ["test_accuracy"]), contests, None)
+    method_pairs = pair_methods(read(method("<b>", [0.8, 0.9], name="a", keys=hostile)), read(method("random", [0.7])))
+    method_pairs = [
+        replace(method_pair, notes=(*method_pair.notes, "left out: <b> `<c>`")) for method_pair in method_pairs
+    ]
+    text = markdown(compare_methods(method_pairs, ["test_accuracy"]), method_pairs, None)
     assert "src=x" in text
     assert "* left out: \\<b> `<c>`\n" in text
     assert not re.search(r"(?<!\\)<(img|b)|(?<!\\)\[a\]", text)
