@@ -13,11 +13,14 @@ from argparse import Namespace
 from pathlib import Path
 
 from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.fail_if import add_fail_if_flag, exit_code, failed_bounds
 from fedexp.commands.arguments.json_document import add_quiet_flag, silence_stdout
 from fedexp.commands.arguments.parsing import InvalidArgument, Parser, integer_at_least
 from fedexp.config.trust import Trust
 from fedexp.core.errors import ConfigError
+from fedexp.files import summary_bounds
 from fedexp.files.untrusted import refuse_special_files
+from fedexp.process.torchrun import rank
 from fedexp.run import folders
 
 CHANGEABLE = ("tracker", "hydra/launcher")  # what may be chosen again
@@ -30,6 +33,7 @@ def build_parser() -> Parser:
     parser = Parser("resume DIR [tracker=...] [hydra/launcher=...]", __doc__)
     parser.words("words", _completions)
     parser.add_flag("processes at once, for a search or a contest (1)", "--jobs", type=integer_at_least(1), metavar="N")
+    add_fail_if_flag(parser)
     add_quiet_flag(parser)
     add_trust_flag(parser)
     parser.add_config_dir("where the options lie that a sweep, search or contest was begun with")
@@ -54,16 +58,19 @@ def _modules(value: str) -> list[str]:
 
 
 def act(words: list[str]) -> int:
-    """Continues a run, a sweep or a search."""
+    """Continues a run, a sweep, a search or a contest; returns 1 where a condition of --fail-if holds."""
     arguments = build_parser().read(words)
-    with silence_stdout(arguments.quiet):
-        return _continue(arguments)
-
-
-def _continue(arguments: Namespace) -> int:
     if not arguments.words:
         raise ConfigError("resume needs the folder of a run, a sweep or a search, e.g. fedexp resume outputs/latest")
-    folder, other_words = Path(arguments.words[0]), arguments.words[1:]
+    bounds, folder = [summary_bounds.parse(text) for text in arguments.fail_if], Path(arguments.words[0])
+    if bounds and (folders.is_search(folder) or folders.is_contest(folder)):
+        raise ConfigError(f"--fail-if is for runs and sweeps, and {folder} is a search or a contest; leave it out")
+    with silence_stdout(arguments.quiet):
+        code = _continue(folder, arguments.words[1:], arguments)
+    return code or exit_code([] if rank() else failed_bounds(bounds, folder))
+
+
+def _continue(folder: Path, other_words: list[str], arguments: Namespace) -> int:
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {folder}; resume needs that of a run, e.g. fedexp resume outputs/latest")
     refuse_special_files(folder, writing=True)

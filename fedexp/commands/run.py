@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.fail_if import add_fail_if_flag, exit_code, failed_bounds
 from fedexp.commands.arguments.json_document import add_json_flag, add_quiet_flag, json_document, silence_stdout
 from fedexp.commands.arguments.parsing import Parser
 from fedexp.commands.list import run_help
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 from fedexp.files import summary_bounds, summary_json
-from fedexp.process.exits import FAILURE, print_error
 from fedexp.run import folders
 
-FAIL_IF = 'exit with code 1 if this holds for a run in the end, e.g. "final_accuracy < 0.8"; may be repeated'
 TOPICS = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
 
@@ -27,7 +26,7 @@ def build_parser() -> Parser:
     parser.add_flag("with --cfg: show values instead of ${interpolations}", "--resolve", action="store_true")
     parser.add_flag("with --cfg: show only what lies under this key", "-p", "--package", metavar="KEY")
     help_text = f"show how Hydra composes: {', '.join(TOPICS)}"
-    parser.add_flag(FAIL_IF, "--fail-if", action="append", default=[], metavar="TEXT")
+    add_fail_if_flag(parser)
     add_quiet_flag(parser)
     add_json_flag(parser)
     parser.add_flag(help_text, "-i", "--info", values=TOPICS, nargs="?", const="all", metavar="[TOPIC]")
@@ -48,27 +47,15 @@ def add_run_options(parser: Parser) -> None:
 def act(words: list[str]) -> int:
     """Runs an experiment, or shows its config; returns 1 where a condition of --fail-if holds."""
     arguments = read(words)
-    checks = [summary_bounds.parse(text) for text in arguments.fail_if]
+    bounds = [summary_bounds.parse(text) for text in arguments.fail_if]
     from fedexp.commands.launch import launch
 
     with json_document(arguments.json) as content, silence_stdout(arguments.quiet):
         folder = launch(arguments)
-        failed = summary_bounds.failures(checks, _summaries(folder)) if checks and folder is not None else []
+        failed = failed_bounds(bounds, folder) if folder is not None else []
         if arguments.json and folder is not None:
             content |= {**describe(folder), "failed": failed}
-    for line in failed:
-        print_error(line)
-    return FAILURE if failed else 0
-
-
-def _summaries(folder: Path) -> dict[Path, dict[str, Any]]:
-    """The summaries of a run, or of every point of a sweep, by folder."""
-    run_folders = [folder]
-    if folders.is_sweep(folder):
-        from fedexp.sweep.frame import points
-
-        run_folders = [Path(point["folder"]) for point in points(folder)]
-    return {run_folder: summary_json.read(run_folder) or {} for run_folder in run_folders}
+    return exit_code(failed)
 
 
 def describe(folder: Path) -> dict[str, Any]:

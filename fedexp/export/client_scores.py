@@ -1,7 +1,6 @@
 """What the model of one client comes to: on what this client held out, and on the test data."""
 
 import numpy as np
-import torch
 
 from fedexp.core.values import Weights
 from fedexp.simulation.world import World
@@ -19,8 +18,7 @@ def client_scores(world: World, weights: Weights, client: int) -> list[ScoredDat
         kind = "test examples of its own" if world.exp.evaluation.own_test else "examples that it held out"
         scored.append((f"{len(shard):,} {kind}, its own model", {"loss": scores.loss, **scores.metrics}))
     if world.exp.evaluation.test:
-        index = torch.arange(len(world.test), device=weights.flat.device)
-        scores = scorer.score(weights, world.test, scorer.metric_set, index)
+        scores = scorer.score(weights, world.test, scorer.metric_set)
         scored.append((f"{len(world.test):,} test examples, its own model", {"loss": scores.loss, **scores.metrics}))
     return scored
 

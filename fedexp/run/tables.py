@@ -25,7 +25,7 @@ from fedexp.maths.curve_metrics import MULTI_VALUED
 from fedexp.simulation import context
 from fedexp.simulation.round import Row
 from fedexp.simulation.setup.experiment import Experiment
-from fedexp.simulation.world import World
+from fedexp.simulation.world import World, with_client_name
 
 METRICS = (
     "round",
@@ -151,15 +151,8 @@ def round_rows(exp: Experiment, world: World, state: State, row: Row, uploads: U
     if exp.clustering.has_clusters:
         events = state.memory["clustering"].get("events", ())
         rows["clusters.csv"] = [dict(zip(CLUSTERS, event, strict=True)) for event in events]
-    return {name: [with_name(world, line) for line in table_rows] for name, table_rows in rows.items()}
-
-
-def with_name(world: World, line: Row) -> Row:
-    """The line with the name of the client that it is about, where clients have names; empty for the server."""
-    if world.client_names is None or "client" not in line:
-        return line
-    client = line["client"]
-    return line | {"name": world.client_names[client] if client >= 0 else ""}
+    names = world.client_names
+    return {table: [with_client_name(line, names) for line in table_rows] for table, table_rows in rows.items()}
 
 
 def client_rows(number: int, uploads: Uploads, extra: dict[str, np.ndarray]) -> list[Row]:

@@ -129,8 +129,12 @@ class Scorer:
         parts = index.split(self.chunk)
         return float(sum(self.compute_sums(weights, examples, self.metric_set, part)[0] for part in parts) / len(index))
 
-    def score(self, weights: Weights, examples: Examples, metric_set: MetricSet, index: torch.Tensor) -> Scores:
-        """The scores at the positions `index [S]`, not empty."""
+    def score(
+        self, weights: Weights, examples: Examples, metric_set: MetricSet, index: torch.Tensor | None = None
+    ) -> Scores:
+        """The scores at the positions `index [S]`, not empty, or of all examples."""
+        if index is None:
+            index = torch.arange(len(examples), device=weights.flat.device)
         rows = [self._chunk_row(weights, examples, metric_set, part) for part in index.split(self.chunk)]
         return scores_of_chunks(torch.stack(rows), examples.y[index], metric_set)
 

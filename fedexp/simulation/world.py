@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -202,3 +203,11 @@ class World(PreparedRun):
     def initial_state(self) -> State:
         """The state before the first round."""
         return State(0, (self.first,))
+
+
+def with_client_name(line: dict[str, Any], names: tuple[str, ...] | None) -> dict[str, Any]:
+    """The line of a table with its client's name behind the number, where clients have names; empty for the server."""
+    if names is None or "client" not in line:
+        return line
+    client = line["client"]
+    return {"client": client, "name": names[client] if client >= 0 else "", **line}

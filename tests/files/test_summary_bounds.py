@@ -72,6 +72,22 @@ def test_every_point_of_a_sweep_must_keep_it(capsys: pytest.CaptureFixture[str])
     assert complaint(capsys) == "fedexp: failed: rounds < 2 holds for sweep/0, it is 1"
 
 
+def test_resume_judges_what_it_ends_with(capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["run", "-q", "-m", *TINY[:4], *TINY[5:], "rounds=1,2", "hydra.sweep.dir=sweep"]) == 0
+    assert cli.main(["resume", "-q", "sweep/1", "--fail-if", "rounds > 2"]) == 0
+    assert cli.main(["resume", "-q", "sweep/1", "--fail-if", "rounds < 3"]) == 1
+    assert complaint(capsys) == "fedexp: failed: rounds < 3 holds for sweep/1, it is 2"
+    assert cli.main(["resume", "-q", "sweep", "--fail-if", "rounds < 2"]) == 1
+    assert complaint(capsys) == "fedexp: failed: rounds < 2 holds for sweep/0, it is 1"
+
+
+def test_resume_refuses_a_bound_for_a_search(capsys: pytest.CaptureFixture[str]):
+    Path("search").mkdir()
+    Path("search/search.yaml").touch()
+    assert cli.main(["resume", "search", "--fail-if", "rounds < 2"]) == 2
+    assert "--fail-if is for runs and sweeps, and search is a search or a contest" in complaint(capsys)
+
+
 def test_a_wrong_bound_is_said_before_the_run(capsys: pytest.CaptureFixture[str]):
     assert cli.main(["run", *TINY, "--fail-if", "accuracy < 1"]) == 2
     assert "--fail-if must be" in complaint(capsys)

@@ -22,7 +22,7 @@ from fedexp.simulation.measures.clusters import clusters_with_members, ensemble_
 from fedexp.simulation.measures.own_models import measured_clients, personal_models, score_on_shard
 from fedexp.simulation.measures.participation import measured_unseen
 from fedexp.simulation.setup.experiment import Experiment
-from fedexp.simulation.world import World
+from fedexp.simulation.world import World, with_client_name
 
 COLUMNS = ("client", "metric", "cluster", "examples", "global", "inside", "personal", "vote", "max", "mean", "nearest")
 
@@ -32,14 +32,7 @@ def score_rows(exp: Experiment, world: World, state: State) -> list[dict[str, An
     if not exp.evaluation.personal:
         return []
     rows = rows_with_clusters if exp.clustering.has_clusters else rows_without_clusters
-    return [with_name(world, line) for line in rows(exp, world, state)]
-
-
-def with_name(world: World, line: dict[str, Any]) -> dict[str, Any]:
-    """The row with the client's name behind its number, where clients have names."""
-    if world.site_names is None:
-        return line
-    return {"client": line["client"], "name": world.site_names[line["client"]], **line}
+    return [with_client_name(line, world.site_names) for line in rows(exp, world, state)]
 
 
 def rows_without_clusters(exp: Experiment, world: World, state: State) -> list[dict[str, Any]]:
@@ -66,8 +59,8 @@ def rows_without_clusters(exp: Experiment, world: World, state: State) -> list[d
 def _alone_row(world: World, client: int, shard: np.ndarray, own_model: Weights) -> dict[str, Any]:
     scores = {"personal": float(score_on_shard(world, own_model, shard)[0])}
     if world.exp.evaluation.test:
-        metric_set, index = world.scorer.metric_set, torch.arange(len(world.test), device=own_model.flat.device)
-        scores["test"] = world.scorer.score(own_model, world.test, metric_set, index).metrics[metric_set.main]
+        metric_set = world.scorer.metric_set
+        scores["test"] = world.scorer.score(own_model, world.test, metric_set).metrics[metric_set.main]
     return {"client": client, "metric": world.exp.metrics[0], "examples": len(shard), "global": None, **scores}
 
 

@@ -13,7 +13,7 @@ from fedexp.core.values import State
 from fedexp.parts.availability.contract import Timeline
 from fedexp.simulation.checks.contract_checks import checked_timeline
 from fedexp.simulation.setup.experiment import Experiment
-from fedexp.simulation.world import World
+from fedexp.simulation.world import World, with_client_name
 
 NAME, COLUMNS = "presence.csv", ("client", "from_s", "to_s", "present")
 CLIENTS, CHANGES = 20, 1000
@@ -29,7 +29,7 @@ def rows(exp: Experiment, world: World, state: State) -> list[dict[str, Any]]:
     chosen = np.unique(np.linspace(0, clients - 1, min(clients, CLIENTS)).round().astype(np.int64))
     recorded = spans(checked_timeline(exp, clients), chosen, state.sim_s)
     lines = (dict(zip(COLUMNS, span, strict=True)) for span in recorded)
-    return [_with_name(world, line) for line in lines]
+    return [with_client_name(line, world.client_names) for line in lines]
 
 
 def spans(timeline: Timeline, owner: np.ndarray, end_s: float) -> list[Span]:
@@ -50,9 +50,3 @@ def spans(timeline: Timeline, owner: np.ndarray, end_s: float) -> list[Span]:
         present[changing] = present_now
     close(np.arange(len(owner)), min(end_s, float(until_s.min())))
     return sorted(recorded)
-
-
-def _with_name(world: World, line: dict[str, Any]) -> dict[str, Any]:
-    if world.client_names is None:
-        return line
-    return {"client": line["client"], "name": world.client_names[line["client"]], **line}

@@ -51,10 +51,10 @@ def score_later(
     """Starts scoring a state's models on `examples`; idle workers take the jobs, at the latest for the result."""
     if not exp.scenario.trains_alone:
         return world.score_later(state.models[0], examples)
-    metric_set, index = world.scorer.metric_set, torch.arange(len(examples), device=world.first.flat.device)
+    metric_set = world.scorer.metric_set
 
     def score_row(_: int, weights: Weights) -> torch.Tensor:
-        scores = world.scorer.score(weights, examples, metric_set, index)
+        scores = world.scorer.score(weights, examples, metric_set)
         row = [scores.loss, scores.seconds, *(scores.metrics[name] for name in metric_set.value_names)]
         return torch.tensor(row, dtype=torch.float64, device=weights.flat.device)
 

@@ -76,7 +76,7 @@ def pretrain(
         return trained, {"seconds": time.perf_counter() - begin}
     metric_set = MetricSet(exp.metric_entries, class_names)
     scorer = Scorer(network(), first.layout, 500, first.flat.device, exp.loss, metric_set)
-    scores = scorer.score(trained, public, metric_set, public.to_device(np.arange(len(public))))
+    scores = scorer.score(trained, public, metric_set)
     main = metric_set.main
     return trained, {f"public_{main}": scores.metrics[main], "seconds": time.perf_counter() - begin}
 
