@@ -42,9 +42,13 @@ class TrafficTotals:
 
 @dataclass(frozen=True)
 class RowsAtOnce:
-    """How many clients' messages a process holds at once, their megabytes, and which parts need all of a round."""
+    """How many clients' messages a process holds at once, and how many models that clients train beside theirs.
+
+    `mb` is the megabytes of both, `needed_by` names the parts that need all messages of a round.
+    """
 
     messages: int
+    companions: int
     mb: float
     needed_by: list[str]
 
@@ -136,7 +140,9 @@ def rows_at_once(exp: Experiment, world: World) -> RowsAtOnce:
     width, readers = message_size(exp, world.layout), readers_of_all_rows(exp)
     participants = exp.pacing.most_uploads(min(exp.scenario.participants, world.partition.clients))
     messages = participants if readers else min(participants, group_size(width))
-    return RowsAtOnce(messages, messages * width * 4 / 1e6, readers)
+    companion = exp.local.companion
+    entries = width if companion is None else width + world.with_rule(companion).layout.size
+    return RowsAtOnce(messages, messages * (companion is not None), messages * entries * 4 / 1e6, readers)
 
 
 def count_versions(exp: Experiment, world: World, dry_run: DryRun | None, rounds: int) -> Versions | None:

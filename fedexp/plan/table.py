@@ -87,7 +87,8 @@ def _memory(plan: Forecast) -> str:
 def _rows(plan: Forecast) -> str:
     rows = plan.rows
     why = f"; all of a round because of {', '.join(rows.needed_by)}" if rows.needed_by else ""
-    return f"{rows.messages:,} ({_size(rows.mb)}){why}"
+    companions = f" and {rows.companions:,} of the clients' own models" if rows.companions else ""
+    return f"{rows.messages:,}{companions} ({_size(rows.mb)}){why}"
 
 
 def _versions(plan: Forecast) -> str | None:

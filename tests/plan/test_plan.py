@@ -125,6 +125,15 @@ def test_models_that_clients_train_on_are_counted(planned: Callable[..., dict[st
     assert told["rows"]["messages"] == 2
 
 
+@pytest.mark.parametrize(("algorithm", "models"), [("fedavg", 1), ("ditto", 2)])
+def test_models_trained_beside_the_messages_are_counted(
+    planned: Callable[..., dict[str, Any]], algorithm: str, models: int
+):
+    rows, plain = planned(f"algorithm={algorithm}")["rows"], planned()["rows"]
+    assert rows["companions"] == (models - 1) * rows["messages"]
+    assert rows["mb"] / rows["messages"] == pytest.approx(models * plain["mb"] / plain["messages"])
+
+
 def test_the_engine_is_the_one_that_runs(planned: Callable[..., dict[str, Any]]):
     told, (_, summary) = planned("engine=auto"), run("engine=auto")
     assert told["engine"] == summary["engine"] | {"reason": told["engine"]["reason"]}
