@@ -77,15 +77,26 @@ def run_contest(plan: ContestPlan, folder: Path, jobs: int, trust: Trust) -> str
 
 
 def _refuse_failed(methods: Sequence[TunedMethod], failed: Sequence[PointEnd], folder: Path, seeds: int) -> None:
-    """Raises RunError where every run of a method on a new seed failed, so that there is nothing to compare."""
-    for method in methods:
-        run_folder = (folder / "runs" / method.contender.folder).absolute()
-        ends = [end for end in failed if end.folder.parent == run_folder]
-        if len(ends) == seeds:
-            raise RunError(
-                f"all {seeds} run(s) of {method.contender.name} on new seeds failed, such as "
-                f"{display_path(ends[0].folder)}: {ends[0].message}; fedexp resume {display_path(folder)} tries again"
-            )
+    """Raises RunError where a method has a run on no new seed, or on none that the first one has, too."""
+    ends = [_ends_of(method, failed, folder) for method in methods]
+    for method, method_ends in zip(methods, ends, strict=True):
+        missing = {end.folder.name: end for end in (*method_ends, *ends[0])}
+        if len(missing) < seeds:
+            continue
+        name, first = method.contender.name, methods[0].contender.name
+        what = f"all {seeds} run(s) of {name} on new seeds failed"
+        if len(method_ends) < seeds:
+            what = f"on each of {seeds} new seed(s) the run of {first} or of {name} failed"
+        end = next(iter(missing.values()))
+        raise RunError(
+            f"{what}, such as {display_path(end.folder)}: {end.message}; "
+            f"fedexp resume {display_path(folder)} tries again"
+        )
+
+
+def _ends_of(method: TunedMethod, ends: Sequence[PointEnd], folder: Path) -> list[PointEnd]:
+    run_folder = (folder / "runs" / method.contender.folder).absolute()
+    return [end for end in ends if end.folder.parent == run_folder]
 
 
 def _tune(plan: ContestPlan, method: Contender, folder: Path, jobs: int, trust: Trust) -> TunedMethod:

@@ -144,6 +144,20 @@ def test_a_method_whose_new_runs_all_failed_is_named_with_the_reason(whole: Path
     assert not Path("contest/contest.md").exists()
 
 
+def test_methods_without_a_seed_in_common_are_named_with_the_reason(whole: Path, tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(whole, "contest")
+    for lost in ("fedavg/seed=1", "fedprox/seed=2"):
+        shutil.rmtree(f"contest/runs/algorithm={lost}")
+    failing = lambda missing, *_: ((run, PointEnd(run, 1, "the disk is full")) for run in missing)  # noqa: E731
+    monkeypatch.setattr("fedexp.contest.tuned_runs.run_points", failing)
+    assert cli.main(["resume", "contest"]) == 1
+    assert complaint(capsys) == (
+        "fedexp: on each of 2 new seed(s) the run of algorithm=fedavg or of algorithm=fedprox failed, such as "
+        "contest/runs/algorithm=fedprox/seed=2: the disk is full; fedexp resume contest tries again"
+    )
+
+
 def test_the_folder_of_a_contest_does_not_depend_on_the_number_of_seeds(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("fedexp.contest.contest.run_contest", lambda *_: "")
