@@ -13,7 +13,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from fedexp.commands.arguments import candidates
-from fedexp.commands.arguments.fail_if import add_fail_if_flag, exit_code, failed_bounds
+from fedexp.commands.arguments.fail_if import add_fail_if_flag, failed_bounds, report_failed
 from fedexp.commands.arguments.json_document import add_quiet_flag, silence_stdout
 from fedexp.commands.arguments.parsing import InvalidArgument, Parser, integer_at_least
 from fedexp.config.trust import Trust
@@ -61,19 +61,21 @@ def act(words: list[str]) -> int:
     """Continues a run, a sweep, a search or a contest; returns 1 where a condition of --fail-if holds."""
     arguments = build_parser().read(words)
     if not arguments.words:
-        raise ConfigError("resume needs the folder of a run, a sweep or a search, e.g. fedexp resume outputs/latest")
+        raise ConfigError(
+            "resume needs the folder of a run, a sweep, a search or a contest, e.g. fedexp resume outputs/latest"
+        )
     bounds, folder = [summary_bounds.parse(text) for text in arguments.fail_if], Path(arguments.words[0])
-    if bounds and (folders.is_search(folder) or folders.is_contest(folder)):
-        raise ConfigError(f"--fail-if is for runs and sweeps, and {folder} is a search or a contest; leave it out")
     with silence_stdout(arguments.quiet):
         code = _continue(folder, arguments.words[1:], arguments)
-    return code or exit_code([] if rank() else failed_bounds(bounds, folder))
+    return code or report_failed([] if rank() else failed_bounds(bounds, folder))
 
 
 def _continue(folder: Path, other_words: list[str], arguments: Namespace) -> int:
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {folder}; resume needs that of a run, e.g. fedexp resume outputs/latest")
     refuse_special_files(folder, writing=True)
+    if arguments.fail_if and (folders.is_search(folder) or folders.is_contest(folder)):
+        raise ConfigError(f"--fail-if is for runs and sweeps, and {folder} is a search or a contest; leave it out")
     if folders.is_search(folder):
         from fedexp.commands import search
 

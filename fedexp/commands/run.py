@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.commands.arguments import candidates
-from fedexp.commands.arguments.fail_if import add_fail_if_flag, exit_code, failed_bounds
+from fedexp.commands.arguments.fail_if import add_fail_if_flag, failed_bounds, report_failed
 from fedexp.commands.arguments.json_document import add_json_flag, add_quiet_flag, json_document, silence_stdout
 from fedexp.commands.arguments.parsing import Parser
 from fedexp.commands.list import run_help
@@ -55,7 +55,7 @@ def act(words: list[str]) -> int:
         failed = failed_bounds(bounds, folder) if folder is not None else []
         if arguments.json and folder is not None:
             content |= {**describe(folder), "failed": failed}
-    return exit_code(failed)
+    return report_failed(failed)
 
 
 def describe(folder: Path) -> dict[str, Any]:

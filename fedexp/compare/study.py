@@ -124,7 +124,7 @@ def _ranks(method_pairs: Sequence[MethodPair], quantity: Quantity) -> Ranks | No
     lines = [[*(side[folder][0] for side in sides), sides[0][folder][1]] for folder in shared]
     values = np.array([[quantity.of(run) for run in line] for line in lines], dtype=np.float64)  # NaN where it is None
     return critical_difference.rank_methods(
-        [*(pairing.a for pairing in method_pairs), method_pairs[0].b],
+        [*(method_pair.a for method_pair in method_pairs), method_pairs[0].b],
         values,
         higher_is_better=quantity.higher_is_better,
     )

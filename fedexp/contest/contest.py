@@ -57,8 +57,8 @@ def run_contest(plan: ContestPlan, folder: Path, jobs: int, trust: Trust) -> str
     """Does what the contest lacks, with `jobs` processes; returns its page.
 
     Raises:
-        RunError: all trials or all runs on new seeds of a method failed; or one of these runs did, then the page tells
-            of the others.
+        RunError: all trials or all runs on new seeds of a method failed, or on each seed its run or that of the first;
+            or some of these runs did, then the page tells of the others.
     """
     if few := page.too_few_seeds(plan):
         sys.stdout.write(f"note  {few}\n")

@@ -1,4 +1,4 @@
-"""`fedexp run --fail-if "final_accuracy < 0.8"`: conditions on the numbers of summary.json under which a run fails."""
+"""`--fail-if "final_accuracy < 0.8"` of `run` and `resume`: bounds on numbers of summary.json for which a run fails."""
 
 import operator
 import re
@@ -57,7 +57,10 @@ def failures(bounds: Sequence[Bound], summaries: Mapping[Path, Mapping[str, Any]
     for folder, summary in summaries.items():
         for bound in bounds:
             value = bound.value(summary)
-            if value is None:
+            if summary.get("skipped_rounds") and summary["skipped_rounds"] == summary.get("rounds"):
+                why = "in all its rounds the model stayed as it was"
+                lines.append(f"{bound} cannot be judged for {display_path(folder)}: {why}")
+            elif value is None:
                 names = ", ".join(key for key, number in summary.items() if isinstance(number, int | float))
                 where = display_path(folder)
                 lines.append(f"{bound} cannot be judged for {where}: its summary has no {bound.name}, only {names}")

@@ -206,7 +206,7 @@ class World(PreparedRun):
 
 
 def with_client_name(line: dict[str, Any], names: tuple[str, ...] | None) -> dict[str, Any]:
-    """The line of a table with its client's name behind the number, where clients have names; empty for the server."""
+    """The line of a table with the name of its client, where clients have names; empty for the server."""
     if names is None or "client" not in line:
         return line
     client = line["client"]

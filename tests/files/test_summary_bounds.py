@@ -81,6 +81,15 @@ def test_resume_judges_what_it_ends_with(capsys: pytest.CaptureFixture[str]):
     assert complaint(capsys) == "fedexp: failed: rounds < 2 holds for sweep/0, it is 1"
 
 
+def test_a_first_model_is_no_result(capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["run", "-q", "experiment=smoke", "local.lr=1e30", "hydra.run.dir=lost"]) == 1
+    complaint(capsys)
+    assert cli.main(["resume", "-q", "lost", "--fail-if", "final_accuracy < 0"]) == 1
+    assert complaint(capsys) == (
+        "fedexp: failed: final_accuracy < 0 cannot be judged for lost: in all its rounds the model stayed as it was"
+    )
+
+
 def test_resume_refuses_a_bound_for_a_search(capsys: pytest.CaptureFixture[str]):
     Path("search").mkdir()
     Path("search/search.yaml").touch()

@@ -23,8 +23,8 @@ def failed_bounds(bounds: Sequence[Bound], folder: Path) -> list[str]:
     return summary_bounds.failures(bounds, _summaries(folder)) if bounds else []
 
 
-def exit_code(failed: Sequence[str]) -> int:
-    """Prints these lines as errors; 1 if there are any, else 0."""
+def report_failed(failed: Sequence[str]) -> int:
+    """Prints these lines as errors; returns the exit code, 1 if there are any, else 0."""
     for line in failed:
         print_error(line)
     return FAILURE if failed else 0
