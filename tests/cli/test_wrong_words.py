@@ -39,7 +39,10 @@ from fedexp import cli
             "pkg://PACKAGE or --config-dir FOLDER",
         ),
         (["run", "--config-dir", "mine"], "--config-dir must be a folder, got mine"),
-        (["resume"], "resume needs the folder of a run, a sweep or a search, e.g. fedexp resume outputs/latest"),
+        (
+            ["resume"],
+            "resume needs the folder of a run, a sweep, a search or a contest, e.g. fedexp resume outputs/latest",
+        ),
         (["resume", "x"], "there is no folder x; resume needs that of a run, e.g. fedexp resume outputs/latest"),
         (
             ["resume", ".", "--jobs", "2"],
