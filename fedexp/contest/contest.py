@@ -84,12 +84,12 @@ def _refuse_failed(methods: Sequence[TunedMethod], failed: Sequence[PointEnd], f
         if len(missing) < seeds:
             continue
         name, first = method.contender.name, methods[0].contender.name
-        what = f"all {seeds} run(s) of {name} on new seeds failed"
+        outcome = f"all {seeds} run(s) of {name} on new seeds failed"
         if len(method_ends) < seeds:
-            what = f"on each of {seeds} new seed(s) the run of {first} or of {name} failed"
+            outcome = f"on each of {seeds} new seed(s) the run of {first} or of {name} failed"
         end = next(iter(missing.values()))
         raise RunError(
-            f"{what}, such as {display_path(end.folder)}: {end.message}; "
+            f"{outcome}, such as {display_path(end.folder)}: {end.message}; "
             f"fedexp resume {display_path(folder)} tries again"
         )
 
