@@ -51,8 +51,6 @@ def _refuse_special(path: Path, *, writing: bool) -> None:
         raise ConfigError(
             f"{display_path(path)} must be a file of its own, but it has another name elsewhere; copy the folder"
         )
-    if stat.S_ISLNK(mode) and name.startswith("study.journal.lock"):
-        return  # by this link Optuna locks its journal; it is never followed
     suits_folder = stat.S_ISDIR(mode) and not name.endswith(ENDINGS)
     suits_file = stat.S_ISREG(mode) and name not in FOLDERS
     if not (suits_folder or suits_file):

@@ -19,7 +19,7 @@ from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.run import folders
 from fedexp.sweep.launchers.contract import import_optional
 
-JOURNAL = "study.journal"
+JOURNAL, LOCK = "study.journal", "study.journal.lock"
 _MAX_NAME = 100  # characters of a folder's name
 
 
@@ -33,6 +33,22 @@ class Budget:
     metric: str = "accuracy"
 
 
+class JournalLock:
+    """Keeps other processes from the journal; Optuna's own lock is a link that a killed process leaves behind."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._stack = path, ExitStack()
+
+    def acquire(self) -> bool:
+        """Waits until nobody else has it; True."""
+        self._stack.enter_context(file_lock(self._path))
+        return True
+
+    def release(self) -> None:
+        """Gives it back."""
+        self._stack.close()
+
+
 class MethodTrials:
     """One method's trials in the folder of a search."""
 
@@ -41,7 +57,7 @@ class MethodTrials:
         self.optuna.logging.set_verbosity(self.optuna.logging.ERROR)
         self.method, self.budget, self.name = method, budget, " ".join(method) or "all"
         self.root, self.folder = folder, folder / folder_name(method)
-        backend = self.optuna.storages.journal.JournalFileBackend(str(folder / JOURNAL))
+        backend = self.optuna.storages.journal.JournalFileBackend(str(folder / JOURNAL), JournalLock(folder / LOCK))
         self.study = self.optuna.create_study(
             study_name=self.name,
             storage=self.optuna.storages.JournalStorage(backend),

@@ -1,5 +1,7 @@
 """Whole searches: the budget, no look at test data, kills, several processes at once."""
 
+import subprocess
+import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +12,9 @@ from command_line import complaint
 from processes import Command
 
 from fedexp import cli
+from fedexp.files.locks import file_lock
 from fedexp.run.progress import Progress
+from fedexp.search.study import LOCK, Budget, MethodTrials
 
 pytestmark = pytest.mark.skipif(find_spec("optuna") is None, reason="optuna is not installed")
 WORDS = (
@@ -125,6 +129,20 @@ def test_killed_and_taken_up_again_by_two_processes(whole: Path, tmp_path: Path)
     first = same[same["trial"] < 3]
     assert first["local.lr_x"].tolist() == first["local.lr_y"].tolist()
     assert first["validation_accuracy_x"].tolist() == first["validation_accuracy_y"].tolist()
+
+
+def test_a_process_that_is_killed_while_it_writes_the_journal_locks_nobody_out(tmp_path: Path):
+    held = "import sys, pathlib, time; from fedexp.search.study import JournalLock; lock = JournalLock("
+    held += "pathlib.Path(sys.argv[1])); lock.acquire(); print('held', flush=True); time.sleep(100)"
+    lock = tmp_path / LOCK
+    with subprocess.Popen([sys.executable, "-c", held, str(lock)], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(TimeoutError), file_lock(lock, patience_s=0):
+            pass
+        holder.kill()
+    assert MethodTrials(tmp_path, (), Budget(trials=1)).trials() == []
+    assert [path.name for path in tmp_path.iterdir() if path.is_symlink()] == []
 
 
 @pytest.mark.parametrize(
