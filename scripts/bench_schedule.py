@@ -70,7 +70,7 @@ def laid_out(rule: SGD, plan: Plan, batches: tuple[Batches, ...], *, seeds: bool
     return index, mask, table.step_flags(rule.pulled_steps), drawn, table.running_losses(losses)
 
 
-def used(made: Made) -> Made:
+def mask_unused(made: Made) -> Made:
     """Returns `made` with the places that no batch uses set to zero."""
     return np.where(made[1], made[0], 0), *made[1:]
 
@@ -80,7 +80,7 @@ def main() -> None:
     for name, (clients, rule, examples) in ROUNDS.items():
         shards = tuple(np.arange(client * examples, (client + 1) * examples) for client in range(clients))
         plan = Plan(np.arange(clients), shards)
-        for one, other in zip(used(row_by_row(rule, plan)), used(at_once(rule, plan)), strict=True):
+        for one, other in zip(mask_unused(row_by_row(rule, plan)), mask_unused(at_once(rule, plan)), strict=True):
             assert np.array_equal(one, other)
         ways = {way.__name__: partial(way, rule, plan) for way in (row_by_row, at_once, without_seeds)}
         best = [1000 * min(seconds) for seconds in in_turns(ways, TURNS).values()]

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.fail_if import report_failed
 from fedexp.commands.arguments.json_document import add_json_flag, json_document
 from fedexp.commands.arguments.parsing import InvalidArgument, Parser, complete_folder
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path, write_atomically
-from fedexp.process.exits import FAILURE, print_error
 from fedexp.process.terminal import width
 from fedexp.run.folders import OUTPUTS, is_run
 
@@ -96,9 +96,7 @@ def act(words: list[str]) -> int:
         text_report = page.markdown(comparison, method_pairs, None, width(arguments.wide))
         sys.stdout.write(text_report + "".join(f"written  {display_path(path)}\n" for path in written))
         sys.stdout.flush()
-    for line in failed:
-        print_error(line)
-    return FAILURE if failed else 0
+    return report_failed(failed)
 
 
 def _side(name: str, words: Sequence[str]) -> tuple[list[Path], dict[str, str]]:

@@ -13,12 +13,11 @@ from argparse import Namespace
 from pathlib import Path
 
 from fedexp.commands.arguments import candidates
-from fedexp.commands.arguments.fail_if import add_fail_if_flag, failed_bounds, report_failed
+from fedexp.commands.arguments.fail_if import add_fail_if_flag, failed_bounds, read_bounds, report_failed
 from fedexp.commands.arguments.json_document import add_quiet_flag, silence_stdout
 from fedexp.commands.arguments.parsing import InvalidArgument, Parser, integer_at_least
 from fedexp.config.trust import Trust
 from fedexp.core.errors import ConfigError
-from fedexp.files import summary_bounds
 from fedexp.files.untrusted import refuse_special_files
 from fedexp.process.torchrun import rank
 from fedexp.run import folders
@@ -64,7 +63,7 @@ def act(words: list[str]) -> int:
         raise ConfigError(
             "resume needs the folder of a run, a sweep, a search or a contest, e.g. fedexp resume outputs/latest"
         )
-    bounds, folder = [summary_bounds.parse(text) for text in arguments.fail_if], Path(arguments.words[0])
+    bounds, folder = read_bounds(arguments), Path(arguments.words[0])
     with silence_stdout(arguments.quiet):
         code = _continue(folder, arguments.words[1:], arguments)
     return code or report_failed([] if rank() else failed_bounds(bounds, folder))

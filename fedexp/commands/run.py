@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.commands.arguments import candidates
-from fedexp.commands.arguments.fail_if import add_fail_if_flag, failed_bounds, report_failed
+from fedexp.commands.arguments.fail_if import add_fail_if_flag, failed_bounds, read_bounds, report_failed
 from fedexp.commands.arguments.json_document import add_json_flag, add_quiet_flag, json_document, silence_stdout
 from fedexp.commands.arguments.parsing import Parser
 from fedexp.commands.list import run_help
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
-from fedexp.files import summary_bounds, summary_json
+from fedexp.files import summary_json
 from fedexp.run import folders
 
 TOPICS = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
@@ -47,7 +47,7 @@ def add_run_options(parser: Parser) -> None:
 def act(words: list[str]) -> int:
     """Runs an experiment, or shows its config; returns 1 where a condition of --fail-if holds."""
     arguments = read(words)
-    bounds = [summary_bounds.parse(text) for text in arguments.fail_if]
+    bounds = read_bounds(arguments)
     from fedexp.commands.launch import launch
 
     with json_document(arguments.json) as content, silence_stdout(arguments.quiet):

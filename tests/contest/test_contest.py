@@ -129,14 +129,19 @@ def test_more_seeds_are_added_to_the_same_trials(whole: Path, tmp_path: Path, mo
     assert Path("contest/contest.md").read_text() == page
 
 
+def resume_on_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Goes on with the contest here where every run fails."""
+    failing = lambda missing, *_: ((run, PointEnd(run, 1, "the disk is full")) for run in missing)  # noqa: E731
+    monkeypatch.setattr("fedexp.contest.tuned_runs.run_points", failing)
+    assert cli.main(["resume", "contest"]) == 1
+
+
 def test_a_method_whose_new_runs_all_failed_is_named_with_the_reason(whole: Path, tmp_path: Path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(whole, "contest")
     shutil.rmtree("contest/runs/algorithm=fedprox")
     Path("contest/contest.md").unlink()
-    failing = lambda missing, *_: ((run, PointEnd(run, 1, "the disk is full")) for run in missing)  # noqa: E731
-    monkeypatch.setattr("fedexp.contest.tuned_runs.run_points", failing)
-    assert cli.main(["resume", "contest"]) == 1
+    resume_on_a_full_disk(monkeypatch)
     assert complaint(capsys) == (
         "fedexp: all 2 run(s) of algorithm=fedprox on new seeds failed, such as contest/runs/algorithm=fedprox/seed=1: "
         "the disk is full; fedexp resume contest tries again"
@@ -149,9 +154,7 @@ def test_methods_without_a_seed_in_common_are_named_with_the_reason(whole: Path,
     shutil.copytree(whole, "contest")
     for lost in ("fedavg/seed=1", "fedprox/seed=2"):
         shutil.rmtree(f"contest/runs/algorithm={lost}")
-    failing = lambda missing, *_: ((run, PointEnd(run, 1, "the disk is full")) for run in missing)  # noqa: E731
-    monkeypatch.setattr("fedexp.contest.tuned_runs.run_points", failing)
-    assert cli.main(["resume", "contest"]) == 1
+    resume_on_a_full_disk(monkeypatch)
     assert complaint(capsys) == (
         "fedexp: on each of 2 new seed(s) the run of algorithm=fedavg or of algorithm=fedprox failed, such as "
         "contest/runs/algorithm=fedprox/seed=2: the disk is full; fedexp resume contest tries again"

@@ -1,5 +1,6 @@
 """`--fail-if` of `fedexp run` and `fedexp resume`: bounds on summary.json for which the command ends with code 1."""
 
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,11 @@ FAIL_IF = 'exit with code 1 if this holds for a run in the end, e.g. "final_accu
 def add_fail_if_flag(parser: Parser) -> None:
     """Adds --fail-if to a command."""
     parser.add_flag(FAIL_IF, "--fail-if", action="append", default=[], metavar="TEXT")
+
+
+def read_bounds(arguments: Namespace) -> list[Bound]:
+    """The bounds that were given; raises ConfigError where a text is none."""
+    return [summary_bounds.parse(text) for text in arguments.fail_if]
 
 
 def failed_bounds(bounds: Sequence[Bound], folder: Path) -> list[str]:
