@@ -8,7 +8,13 @@ from fedexp.config import saved_config
 from fedexp.core.nested import lookup
 from fedexp.files.untrusted_yaml import read_yaml
 
-_PATHS = {"dataset": ("file", "public_file", "path"), "federation": ("path",), "availability": ("path",)}
+_PATHS = {
+    "dataset": ("file", "public_file", "path"),
+    "federation": ("path",),
+    "model": ("weights",),
+    "fleet": ("trace",),
+    "availability": ("path",),
+}
 
 
 def with_own_files(config: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -1,11 +1,18 @@
 """A run on a user's own file, verified and exported from another folder than the one it was started from."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fedexp import load
 from fedexp.cli import main
+from fedexp.config import catalog
+from fedexp.config.location import conf_dir
+from fedexp.core.part import find_class
+from fedexp.verify.own_files import with_own_files
 
 WORDS = ("dataset=table", "dataset.file=rows.csv", "dataset.target=sick", "scenario.clients=3", "rounds=2")
 
@@ -48,3 +55,29 @@ def test_the_encoder_of_a_loaded_run_finds_it_too(run: Path):
     done = load(run)
     assert [column.name for column in done.encoder.columns] == ["age", "pressure"]
     assert done.model() is not None
+
+
+@dataclass
+class Nothing:
+    """What an option without a class takes."""
+
+
+def path_options() -> Iterator[tuple[str, str]]:
+    """Group and name of each option that takes a path of the user's, in any part."""
+    conf = conf_dir()
+    for group in catalog.groups(conf):
+        for option in catalog.options(conf, group):
+            target = catalog.load(conf / group / f"{option}.yaml").get("_target_")
+            kind: Any = find_class(target, group) if target else Nothing
+            for field in fields(kind):
+                if "Path" in str(field.type) and field.name != "directory":
+                    yield group, field.name
+
+
+@pytest.mark.parametrize(("group", "name"), sorted(set(path_options())))
+def test_every_option_that_takes_a_path_is_looked_for_where_the_run_started(group: str, name: str, tmp_path: Path):
+    (tmp_path / "run" / ".hydra").mkdir(parents=True)
+    (tmp_path / "mine.csv").touch()
+    (tmp_path / "run" / ".hydra" / "hydra.yaml").write_text(f"hydra: {{runtime: {{cwd: {tmp_path}}}}}\n")
+    found = with_own_files({group: {name: "mine.csv", "other": "mine.csv"}}, tmp_path / "run")
+    assert found == {group: {name: str(tmp_path / "mine.csv"), "other": "mine.csv"}}
