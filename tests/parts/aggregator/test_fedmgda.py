@@ -74,7 +74,8 @@ def test_opposed_updates_give_nothing_however_long(tiny: Tiny):
     world = world_of(tiny("aggregator=fedmgda", "aggregator.eps=0"))
     step, columns = step_of(world, [3.0, 4.0], [-3.0, -4.0])
     assert not step.any()
-    assert (columns["step_norm"], columns["moved"]) == (0, 0)
+    assert columns["step_norm"] == pytest.approx(0, abs=1e-15)  # 3 * 0.1 - 3 * 0.1 is not 0 where a core fuses the two
+    assert columns["moved"] == 0
     step, _ = step_of(world, [3.0, 4.0], [-0.75, -1.0])
     assert float(step.abs().max()) < 1e-7
 
