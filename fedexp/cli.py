@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
+from fedexp.commands.arguments.json_document import print_whole
 from fedexp.commands.arguments.parsing import COMMANDS, parser_of
 from fedexp.core.errors import ConfigError, RunError, did_you_mean
 from fedexp.core.signals import exit_code, raise_on_termination
@@ -104,8 +105,7 @@ def _help() -> str:
 
 
 def _say(text: str) -> int:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    print_whole(text)
     return 0
 
 

@@ -44,6 +44,7 @@ def act(words: list[str]) -> int:
         raise ConfigError(f"there is no folder {folder}; export needs a run folder, e.g. outputs/latest")
     if folders.is_sweep(folder) or folders.is_search(folder):
         raise ConfigError(f"{display_path(folder)} holds several runs; give one of them, e.g. {display_path(folder)}/0")
+    folders.refuse_folder_of_runs(folder, "fedexp export")
     refuse_special_files(folder)
     with logs.restore_logging():
         logs.silence()

@@ -23,6 +23,7 @@ from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import walk
 from fedexp.files.atomic import display_path, shell_path
+from fedexp.files.summary_bounds import Bound, refuse_unknown
 from fedexp.process import logs
 from fedexp.process.exits import exit_on_error
 from fedexp.process.torchrun import rank
@@ -37,8 +38,10 @@ Watch = Callable[[dict[str, Any]], None]  # called with the line of every round
 log = logging.getLogger(__name__)
 
 
-def launch(arguments: Namespace) -> Path | None:
+def launch(arguments: Namespace, bounds: Sequence[Bound] = ()) -> Path | None:
     """Runs what the arguments of `fedexp run` ask for: one run, a sweep, or a look at the config.
+
+    Bounds on metrics that are not measured are refused before anything begins.
 
     Returns: the folder of the run or sweep; None after a look, and in every process of torchrun but the first.
     """
@@ -52,9 +55,9 @@ def launch(arguments: Namespace) -> Path | None:
                 with composer.explain_errors(request.config_name, request.overrides), refuse_missing_folders():
                     composer.hydra.show_info(arguments.info, request.config_name, request.overrides)
             elif arguments.multirun or "hydra.mode=MULTIRUN" in arguments.overrides:
-                return command.run(composer, request, job)
+                return command.run(composer, request, job, bounds)
             else:
-                return _single(composer, request)
+                return _single(composer, request, bounds)
     finally:
         GlobalHydra.instance().clear()
     return None
@@ -140,13 +143,14 @@ def _script_folder(composer: Composer, request: Request, console: bool) -> Itera
         yield folder, valid_run
 
 
-def _single(composer: Composer, request: Request) -> Path | None:
+def _single(composer: Composer, request: Request, bounds: Sequence[Bound]) -> Path | None:
     point_list.refuse(request.overrides)
     config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
     if config.hydra.mode == RunMode.MULTIRUN:
         composer.composed = None
-        return command.run(composer, request, job)
+        return command.run(composer, request, job, bounds)
     valid_run = validate_config(composer, config, request.overrides)
+    refuse_unknown(bounds, [valid_run.exp.metric_entries])
     if rank():
         _follow(valid_run.config, valid_run.exp)
         return None

@@ -72,6 +72,7 @@ def act(words: list[str]) -> int:
 def _continue(folder: Path, other_words: list[str], arguments: Namespace) -> int:
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {folder}; resume needs that of a run, e.g. fedexp resume outputs/latest")
+    folders.refuse_folder_of_runs(folder, "fedexp resume")
     refuse_special_files(folder, writing=True)
     if arguments.fail_if and (folders.is_search(folder) or folders.is_contest(folder)):
         raise ConfigError(f"--fail-if is for runs and sweeps, and {folder} is a search or a contest; leave it out")

@@ -51,7 +51,7 @@ def act(words: list[str]) -> int:
     from fedexp.commands.launch import launch
 
     with json_document(arguments.json) as content, silence_stdout(arguments.quiet):
-        folder = launch(arguments)
+        folder = launch(arguments, bounds)
         failed = failed_bounds(bounds, folder) if folder is not None else []
         if arguments.json and folder is not None:
             content |= {**describe(folder), "failed": failed}

@@ -126,5 +126,6 @@ def _folder(folder: Path) -> Path:
         )
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {folder}; fedexp verify needs a run folder, e.g. outputs/latest")
+    folders.refuse_folder_of_runs(folder, "fedexp verify")
     refuse_special_files(folder)
     return folder

@@ -22,6 +22,12 @@ encoder = json.load(open("encoder.json"))
 model.load_state_dict(torch.load("model.pt", weights_only=True))
 model.eval()
 """
+_SPREADS = {
+    "personal_worst_decile": "{}, the worst tenth of clients",
+    "personal_best_decile": "{}, the best tenth of clients",
+    "personal_std": "{}, standard deviation over clients",
+    "personal_jain": "{}, Jain's index over clients",
+}
 _FROM_SOURCE = "from model import Model\n\nmodel = Model()"
 _FROM_FACTORY = "from {module} import {name}\n\nmodel = {name}({arguments})"
 _NEEDS_MODULE = " and the module that made the network, which is not in this folder"
@@ -149,14 +155,16 @@ def _score_table(trained: TrainedModel) -> str:
     """What metrics.csv says of the round, on which data; above it how good a client's own model is."""
     line, alone = trained.record.lines[trained.round], trained.exp.scenario.trains_alone
     subject = "a mean over the clients' own models" if alone else "everybody's model"
+    examples = "own test examples" if trained.exp.evaluation.own_test else "held-out examples"
+    spreads = {name: text.format(trained.exp.metrics[0]) for name, text in _SPREADS.items()}
     data_names = {
         "test": f"test examples, {subject}",
         "validation": f"the server's validation examples, {subject}",
-        "personal": "clients' held-out examples, the model that each of them uses",
+        "personal": f"clients' {examples}, the model that each of them uses",
     }
     rows = _client_rows(trained)
     rows += [
-        f"| {name.partition('_')[2]} | {float(text):.4g} | {data_names[kind]} |"
+        f"| {spreads.get(name, name.partition('_')[2])} | {float(text):.4g} | {data_names[kind]} |"
         for kind in data_names
         for name, text in line.items()
         if name.startswith(f"{kind}_") and text

@@ -2,13 +2,14 @@
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedexp.core.errors import ConfigError
+from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.files.atomic import display_path
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, metric_name
 
 SIGNS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -18,7 +19,9 @@ SIGNS: Mapping[str, Callable[[float, float], bool]] = {
 }
 COMPARISON = r"\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"  # a sign and a number
 _FORM = re.compile(rf"\s*([^\s<>=]+){COMPARISON}")
-_NAMES = re.compile(r"(final|best)_\w+|\w+_auc|(roa|toa)@\S+|rounds|updates|host_s|sim_s")
+_OF_METRIC = re.compile(r"(?:final|best)_(\w+)|(\w+)_auc")
+_OTHERS = re.compile(r"(roa|toa)@(\d+\.?\d*|\.\d+)|rounds|updates|host_s|sim_s")
+_EXAMPLES = ("final_accuracy", "best_accuracy", "accuracy_auc", "roa@0.9", "toa@0.9", "rounds", "updates", "host_s")
 
 
 @dataclass(frozen=True)
@@ -34,21 +37,56 @@ class Bound:
 
     def value(self, summary: Mapping[str, Any]) -> float | None:
         """The number in a summary; None if it has none."""
-        name, at, threshold = self.name.partition("@")
-        node = summary.get(name) or {}
-        value = node.get(threshold) if at and isinstance(node, Mapping) else summary.get(name)
+        name, at, _ = self.name.partition("@")
+        value = self._times(summary).get(self.target) if at else summary.get(name)
         return float(value) if isinstance(value, int | float) else None
+
+    @property
+    def target(self) -> str:
+        """What a bound on RoA or ToA asks to be reached, as summary.json writes it; else nothing."""
+        text = self.name.partition("@")[2]
+        return text and str(float(text))
+
+    def was_missed(self, summary: Mapping[str, Any]) -> bool:
+        """Whether the run never reached the value that RoA or ToA asks for."""
+        times = self._times(summary)
+        return self.target in times and times[self.target] is None
+
+    def _times(self, summary: Mapping[str, Any]) -> Mapping[str, Any]:
+        node = summary.get(self.name.partition("@")[0])
+        return node if isinstance(node, Mapping) else {}
 
 
 def parse(text: str) -> Bound:
     """Reads one condition; raises ConfigError if it is none."""
     match = _FORM.fullmatch(text)
-    if not match or not _NAMES.fullmatch(match[1]):
+    if not match or not (_OF_METRIC.fullmatch(match[1]) or _OTHERS.fullmatch(match[1])):
+        nearest = did_you_mean(re.sub(r"^test_", "final_", match[1]), _EXAMPLES) if match else ""
         raise ConfigError(
             f'--fail-if must be "NAME SIGN NUMBER" with a number of summary.json (final_accuracy, best_accuracy, '
             f'accuracy_auc, roa@0.9, rounds, host_s, ...), e.g. "final_accuracy < 0.8", got {text!r}'
+            + (f"; {nearest}" if nearest.startswith("did") else "")
         )
     return Bound(match[1], match[2], float(match[3]))
+
+
+def refuse_unknown(bounds: Sequence[Bound], metric_lists: Iterable[Sequence[str] | None]) -> None:
+    """Refuses bounds on metrics that no run measures.
+
+    `metric_lists` are the runs' `evaluation.metrics`; None stands for what suits the loss.
+
+    Raises:
+        ConfigError: no run can have such a number.
+    """
+    entries = {entry for metrics in metric_lists for entry in metrics or HIGHER_IS_BETTER}
+    metrics = ["loss", *sorted(map(metric_name, entries))]
+    for bound in bounds:
+        match = _OF_METRIC.fullmatch(bound.name)
+        measured = match and (match[1] or match[2])
+        if measured and not any(measured == metric or measured.endswith(f"_{metric}") for metric in metrics):
+            form = "final_{}" if bound.name.startswith("final_") else "best_{}" if match[1] else "{}_auc"
+            hint = did_you_mean(bound.name, [form.format(metric) for metric in metrics])
+            raise ConfigError(f"--fail-if must bound a metric that is measured, got {bound.name}; {hint}")
 
 
 def failures(bounds: Sequence[Bound], summaries: Mapping[Path, Mapping[str, Any]]) -> list[str]:
@@ -56,14 +94,15 @@ def failures(bounds: Sequence[Bound], summaries: Mapping[Path, Mapping[str, Any]
     lines = []
     for folder, summary in summaries.items():
         for bound in bounds:
-            value = bound.value(summary)
+            value, where = bound.value(summary), display_path(folder)
             if summary.get("skipped_rounds") and summary["skipped_rounds"] == summary.get("rounds"):
                 why = "in all its rounds the model stayed as it was"
-                lines.append(f"{bound} cannot be judged for {display_path(folder)}: {why}")
+                lines.append(f"{bound} cannot be judged for {where}: {why}")
+            elif bound.was_missed(summary):
+                lines.append(f"{bound} cannot be judged for {where}: {bound.target} was never reached")
             elif value is None:
                 names = ", ".join(key for key, number in summary.items() if isinstance(number, int | float))
-                where = display_path(folder)
                 lines.append(f"{bound} cannot be judged for {where}: its summary has no {bound.name}, only {names}")
             elif SIGNS[bound.sign](value, bound.number):
-                lines.append(f"{bound} holds for {display_path(folder)}, it is {value:.6g}")
+                lines.append(f"{bound} holds for {where}, it is {value:.6g}")
     return [f"failed: {line}" for line in lines]

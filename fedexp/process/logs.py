@@ -51,6 +51,11 @@ def notes_once() -> Iterator[None]:
         _NOTES.reset(token)
 
 
+def notes_are_shared() -> bool:
+    """Whether this is one run of several in a block of `notes_once`, as a point of a sweep is."""
+    return _NOTES.get() is not None
+
+
 def is_repeated(note: str) -> bool:
     """Whether a run in the same block of `notes_once` said this note before; remembers it."""
     notes = _NOTES.get()

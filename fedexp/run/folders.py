@@ -88,6 +88,18 @@ def refuse_used(folder: Path) -> None:
         raise ConfigError(f"{display_path(folder)} must be a folder, but it is a file")
 
 
+def refuse_folder_of_runs(folder: Path, command: str) -> None:
+    """Refuses a folder that holds nothing of its own for this command, but runs in folders below."""
+    names = {"config.json", "multirun.yaml", "search.yaml", "contest.yaml", "metrics.csv"}
+    first = next((Path(parent) for parent, _, files in os.walk(folder) if names & set(files)), folder)
+    if first != folder:
+        latest = folder / "latest"
+        example = shell_path(latest if latest.is_symlink() else first)
+        raise ConfigError(
+            f"{display_path(folder)} is no run, but holds runs below; name one of them, e.g. {command} {example}"
+        )
+
+
 def is_run(folder: Path) -> bool:
     """Whether a run has written here."""
     return (folder / "state.pt").exists() or (folder / "metrics.csv").exists()

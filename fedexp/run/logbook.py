@@ -95,7 +95,7 @@ class Logbook:
         self.tables[digests.NAME].append([self.digest_line], digests.COLUMNS)
         self.progress.round(row)
         for text in self.undefined.describe(row):
-            self.progress.say(text)
+            self.progress.note(text)
         self.tracker_client.listen()
         self.state = state
         if self._archives_round() or time.perf_counter() - self.saved_at >= self.exp.checkpoint_s:
@@ -125,7 +125,7 @@ class Logbook:
             clusters.draw(self.folder, self.world.partition.clients, self.state.round)
         summary.write(self.folder / "summary.json", facts)  # the last file: with it the run is finished
         if note := describe_constant_answer(self.world, self.state, table):
-            self.progress.say(note)
+            self.progress.note(note)
         if facts["audit"] is not None:
             self.progress.say(facts["audit"]["statement"])
         self.progress.say(summary_table({**facts, "folder": str(self.folder)}, summary.further_finals(self.exp, table)))
@@ -141,7 +141,7 @@ class Logbook:
             if lines:
                 write_table(self.folder / name, lines, tuple(lines[0]))
         if note := describe_undefined_clients(at_clients):
-            self.progress.say(note)
+            self.progress.note(note)
         return bool(at_clients)
 
     def _draw_client_images(self) -> None:

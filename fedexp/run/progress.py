@@ -1,6 +1,7 @@
 """What a run prints while it lasts: on a terminal a bar with log lines above it, elsewhere plain lines.
 
-The log file has a line for each round in either case.
+The log file has a line for each round in either case. Of the points of a sweep the console gets only what may not be
+meant, each such note once, and the bar.
 """
 
 import logging
@@ -14,7 +15,7 @@ from fedexp.process import logs, terminal
 log = logging.getLogger("fedexp.run.run")
 
 ROUND = "of_a_round"  # marks the lines that the bar replaces
-REPEATED = "repeated"  # marks notes that an earlier point of the sweep said
+FILE_ONLY = "of_the_file"  # marks the lines that only the log file gets
 
 
 class Progress:
@@ -22,16 +23,17 @@ class Progress:
 
     def __init__(self, rounds: int, done: int) -> None:
         self.rounds = rounds
-        self.bar = None
+        self.bar, self.is_point = None, logs.notes_are_shared()
         self.log_redirection = ExitStack()
         if sys.stderr.isatty() and logs.on_console() and terminal.has_size(sys.stderr):
             from tqdm import tqdm
             from tqdm.contrib.logging import logging_redirect_tqdm
 
-            self.bar = tqdm(total=rounds, initial=done, unit="round", dynamic_ncols=True, file=sys.stderr)
+            leave = not self.is_point
+            self.bar = tqdm(total=rounds, initial=done, unit="round", dynamic_ncols=True, file=sys.stderr, leave=leave)
             self.log_redirection.enter_context(logging_redirect_tqdm())
             logs.leave_out_on_terminals(ROUND)
-        logs.leave_out_on_console(REPEATED)
+        logs.leave_out_on_console(FILE_ONLY)
 
     def round(self, row: dict[str, Any]) -> None:
         """Reports a finished round."""
@@ -44,15 +46,18 @@ class Progress:
                 self.bar.set_postfix_str(f"{score_text}, loss {loss:.4f}", refresh=False)
             self.bar.update()
         suffix = "" if score_text is None else f"  {score_text}  loss {loss:.4f}"
-        log.info("round %s/%d%s", row["round"], self.rounds, suffix, extra={ROUND: True})
+        log.info("round %s/%d%s", row["round"], self.rounds, suffix, extra={ROUND: True, **self._extra()})
 
     def say(self, text: str) -> None:
         """Prints one message."""
-        log.info(text)
+        log.info(text, extra=self._extra())
 
     def note(self, text: str) -> None:
         """Prints what may not be meant; the console gets it once a sweep."""
-        log.info(text, extra={REPEATED: True} if logs.is_repeated(text) else {})
+        log.info(text, extra={FILE_ONLY: True} if logs.is_repeated(text) else {})
+
+    def _extra(self) -> dict[str, bool]:
+        return {FILE_ONLY: True} if self.is_point else {}
 
     def close(self) -> None:
         """Closes the bar where it stands."""

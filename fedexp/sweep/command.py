@@ -17,6 +17,7 @@ from fedexp.config.trust import NO_TRUST, Trust, remember_modules
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.open_folders import open_folder
+from fedexp.files.summary_bounds import Bound, refuse_unknown
 from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.files.url_credentials import without_passwords
 from fedexp.maths.curve_metrics import metric_name
@@ -26,19 +27,23 @@ from fedexp.run import folders
 from fedexp.sweep import saved_overrides
 from fedexp.sweep.executor import Sweep, build_launcher, failure_message
 from fedexp.sweep.launchers.contract import Basic
-from fedexp.sweep.points import check_points, compose
+from fedexp.sweep.points import Point, check_points, compose
 from fedexp.sweep.points import expand_points as expand_points
 from fedexp.sweep.repeated_keys import warn_of_repeated_keys
 
 NAME = "multirun.yaml"
 
 
-def run(composer: Composer, request: Request, job: TaskFunction) -> Path:
-    """Runs every point and returns the folder; `job` runs one for the sweepers and launchers of Hydra's plugins."""
+def run(composer: Composer, request: Request, job: TaskFunction, bounds: Sequence[Bound] = ()) -> Path:
+    """Runs every point and returns the folder; `job` runs one for the sweepers and launchers of Hydra's plugins.
+
+    Bounds on metrics that no point measures are refused before the first one runs.
+    """
     if under_torchrun():  # one process group and one store serve one run: a second would read the first one's results
         raise ConfigError("a sweep (-m) cannot run under torchrun; start torchrun once for each point")
     config = compose(composer, request, with_log_configuration=True)
     points, launcher = check_points(composer, config), build_launcher(config)
+    refuse_unknown(bounds, [(point.config or config).evaluation.metrics for point in points or [Point(0, [])]])
     if not points and launcher is not None and not isinstance(launcher, Basic):
         raise ConfigError(
             "this launcher works only with hydra/sweeper=basic or one_at_a_time; choose one of them, or "
@@ -72,7 +77,6 @@ def resume(
         ConfigError: the sweep cannot be composed again as it was.
     """
     saved, path = _read_saved(folder), folder / NAME
-    folders.clear(folder)
     odd = [word for word in words if not word.startswith(("hydra/launcher=", "hydra.launcher."))]
     if odd:
         raise ConfigError(f"a sweep goes on as it began, but for hydra/launcher and tracker; got {odd[0]}")
@@ -116,7 +120,7 @@ def _recompose(request: Request, saved: dict[str, Any], folder: Path, trust: Tru
 
 def _execute(sweep: Sweep) -> None:
     folder = Path(sweep.config.hydra.sweep.dir)
-    with resumable(folder), open_folder(folder):
+    with resumable(folder), folders.lock_folder(folder):
         failed = sweep.execute()
         _conclude(folder, sweep.config.evaluation)
     if failed:

@@ -115,8 +115,6 @@ class Sweep:
             return None
         self.running += 1
         self.peak_running = max(self.peak_running, self.running)
-        if self.launcher.aloud:
-            log.info("%d of %d: %s", point.number + 1, len(self.points), point.words)
         return folder
 
     def _point_folder(self, point: Point) -> Path:
@@ -216,7 +214,9 @@ def failure_message(failed: list[PointEnd], points: int, folder: Path) -> str:
     named = ", ".join(display_path(outcome.folder) for outcome in failed[:SHOWN]) + (
         ", ..." if len(failed) > SHOWN else ""
     )
-    message = f"{len(failed)} of {points} points failed: {named}; the reasons are above and in their {TRACEBACK}"
+    has_files = any((outcome.folder / TRACEBACK).is_file() for outcome in failed)
+    reasons = f"the reasons are above and in their {TRACEBACK}" if has_files else "the reasons are above"
+    message = f"{len(failed)} of {points} points failed: {named}; {reasons}"
     finished_count = sum(folders.is_finished(outcome.folder) for outcome in failed)
     if finished_count < len(failed):
         message += (

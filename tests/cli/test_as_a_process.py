@@ -46,6 +46,15 @@ def test_a_reader_that_leaves_is_no_error():
     assert done.stderr == ""
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk is full here")
+@pytest.mark.parametrize("words", ["--help", "list --json"])
+def test_no_room_on_stdout_is_said(words):
+    command = f"{sys.executable} -m fedexp.cli {words} > /dev/full"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "fedexp: [Errno 28] No space left on device: 'stdout'\n"
+
+
 def test_control_c_in_a_real_run(here):
     words = ["run", "rounds=100000", "checkpoint_s=0", "engine=loop", "hydra.run.dir=mine"]
     process = subprocess.Popen(

@@ -10,6 +10,7 @@ from command_line import complaint, ending_with
 
 from fedexp import cli
 from fedexp.core.errors import RunError
+from fedexp.run.folders import lock_folder
 
 
 @pytest.mark.usefixtures("runs")
@@ -28,12 +29,12 @@ def test_a_sweep_runs_every_point_in_its_folder(runs, capsys):
     assert (sweep / "3" / "fedexp.log").exists()
     told = capsys.readouterr().out
     assert re.search(
-        r"^2 of 4: seed=1 model=keras_cnn\n2 of 4: seed=1 model=keras_cnn, [\d.]+ m?s; 2 left, about [\d.]+ m?s$",
+        r"^2 of 4: seed=1 model=keras_cnn, [\d.]+ m?s; 2 left, about [\d.]+ m?s$",
         told,
         re.MULTILINE,
     )
     assert re.search(
-        r"^4 of 4: seed=2 model=keras_cnn\n4 of 4: seed=2 model=keras_cnn, [\d.]+ m?s$", told, re.MULTILINE
+        r"^4 of 4: seed=2 model=keras_cnn, [\d.]+ m?s$", told, re.MULTILINE
     )
 
 
@@ -84,7 +85,7 @@ def test_the_reason_of_a_failure_may_find_no_room(monkeypatch, capsys):
     ending_with(monkeypatch, RunError("not finite"), at_seed=0)
     monkeypatch.setattr(import_module("fedexp.sweep.run_point"), "write_atomically", full)
     assert cli.main(["run", "-m", "seed=0,1", "hydra.sweep.dir=many"]) == 1
-    assert "1 of 2 points failed: many/0" in capsys.readouterr().err
+    assert "1 of 2 points failed: many/0; the reasons are above; to try" in capsys.readouterr().err
     assert Path("many/1/summary.json").exists()
 
 
@@ -109,6 +110,30 @@ def test_resume_runs_what_is_missing_and_nothing_else(monkeypatch, capsys):
     assert cli.main(["resume", "many"]) == 0
     assert len(recorder.calls) == 2
     assert capsys.readouterr().err.count("points failed") == 1
+
+
+def test_a_sweep_is_one_process_s_at_a_time(runs, monkeypatch, capsys):
+    assert cli.main(["run", "-m", "seed=0,1", "hydra.sweep.dir=many"]) == 0
+    shutil.rmtree("many/1")
+    monkeypatch.setattr(lock_folder, "__defaults__", (0.0,))
+    with lock_folder(Path("many")):
+        assert cli.main(["resume", "many"]) == 2
+    assert complaint(capsys).startswith("fedexp: many is being run by process ")
+    assert len(runs.calls) == 2
+    assert cli.main(["resume", "many"]) == 0
+    assert len(runs.calls) == 3
+
+
+@pytest.mark.parametrize("words", [["verify"], ["resume"], ["export", "--to", "mine"]])
+def test_a_folder_above_runs_is_none(words: list[str], capsys):
+    for folder in ("many/0", "many/1"):
+        Path(folder).mkdir(parents=True)
+        Path(folder, "config.json").write_text("{}")
+    Path("many/latest").symlink_to("1")
+    assert cli.main([*words, "many"]) == 2
+    assert complaint(capsys) == (
+        f"fedexp: many is no run, but holds runs below; name one of them, e.g. fedexp {words[0]} many/latest"
+    )
 
 
 def test_a_sweep_may_be_moved_before_it_goes_on(runs):

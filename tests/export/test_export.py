@@ -111,6 +111,27 @@ def test_the_card_tells_scores_and_privacy(tmp_path):
     assert done.summary["data_sha256"] in text
 
 
+@pytest.mark.parametrize(
+    ("words", "examples"),
+    [
+        (("evaluation.personal_fraction=0.2",), "held-out examples"),
+        (("federation=subject", "dataset.subjects=4", "evaluation.own_test=true"), "own test examples"),
+    ],
+)
+def test_the_card_says_whose_examples_clients_are_measured_on(words, examples, tmp_path):
+    run("dataset=synthetic", "scenario.clients=4", "model=mlp", *words, folder=tmp_path / "run", **QUIET)
+    export(tmp_path / "run", tmp_path / "home")
+    lines = (tmp_path / "home" / "card.md").read_text().splitlines()
+    measured = [line for line in lines if line.endswith(f"| clients' {examples}, the model that each of them uses |")]
+    assert [line.split(" | ")[0] for line in measured] == [
+        "| accuracy",
+        "| accuracy, the worst tenth of clients",
+        "| accuracy, the best tenth of clients",
+        "| accuracy, standard deviation over clients",
+        "| accuracy, Jain's index over clients",
+    ]
+
+
 def test_the_card_of_a_model_that_is_never_sent_says_that_no_promise_covers_it(tmp_path):
     words = ("privacy=dp_sgd", "privacy.noise_multiplier=1", "privacy.clip=1", "privacy.delta=1e-4", "local=ditto")
     run(*words, "model=mlp", folder=tmp_path / "run", **QUIET)

@@ -8,7 +8,7 @@ from command_line import complaint
 
 from fedexp import cli
 from fedexp.core.errors import ConfigError
-from fedexp.files.summary_bounds import Bound, failures, parse
+from fedexp.files.summary_bounds import Bound, failures, parse, refuse_unknown
 
 SUMMARY = {"final_accuracy": 0.75, "rounds": 3, "roa": {"0.7": 2, "0.9": None}, "stopped": None}
 TINY = (
@@ -28,7 +28,12 @@ TINY = (
         ("roa@0.7 > 2", None),
         (
             "roa@0.9 > 50",  # never reached
-            "roa@0.9 > 50 cannot be judged for run: its summary has no roa@0.9, only final_accuracy, rounds",
+            "roa@0.9 > 50 cannot be judged for run: 0.9 was never reached",
+        ),
+        ("roa@.70 > 1", "roa@.70 > 1 holds for run, it is 2"),
+        (
+            "roa@0.42 > 1",
+            "roa@0.42 > 1 cannot be judged for run: its summary has no roa@0.42, only final_accuracy, rounds",
         ),
         (
             "final_auroc < 0.5",
@@ -50,6 +55,35 @@ def test_every_run_is_judged_by_every_bound():
 def test_what_is_no_bound_is_one_line(text: str):
     with pytest.raises(ConfigError, match=r'--fail-if must be "NAME SIGN NUMBER" .* got '):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("test_accuracy < 0.8", "did you mean final_accuracy?"),
+        ("round < 3", "did you mean rounds?"),
+        ("roa@high < 3", "did you mean roa@0.9?"),
+    ],
+)
+def test_what_is_nearly_a_bound_is_told_the_nearest(text: str, hint: str):
+    with pytest.raises(ConfigError) as error:
+        parse(text)
+    assert str(error.value).endswith(f"got {text!r}; {hint}")
+
+
+@pytest.mark.parametrize("name", ["final_accuracy", "best_f2", "f2_auc", "loss_auc", "final_personal_accuracy"])
+def test_what_any_run_measures_may_be_bounded(name: str):
+    refuse_unknown([Bound(name, "<", 1)], [None, ["mine:f2"]])
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("final_acuracy", "final_accuracy"), ("best_F2", "best_f2"), ("acuracy_auc", "accuracy_auc")],
+)
+def test_a_metric_that_no_run_measures_is_refused(name: str, hint: str):
+    with pytest.raises(ConfigError) as error:
+        refuse_unknown([Bound("rounds", "<", 1), Bound(name, "<", 1)], [["accuracy"], ["mine:f2"]])
+    assert str(error.value) == f"--fail-if must bound a metric that is measured, got {name}; did you mean {hint}?"
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +134,9 @@ def test_resume_refuses_a_bound_for_a_search(capsys: pytest.CaptureFixture[str])
 def test_a_wrong_bound_is_said_before_the_run(capsys: pytest.CaptureFixture[str]):
     assert cli.main(["run", *TINY, "--fail-if", "accuracy < 1"]) == 2
     assert "--fail-if must be" in complaint(capsys)
+    for words in ([], ["-m", "seed=0,1"]):
+        assert cli.main(["run", *words, *TINY, "--fail-if", "final_acuracy < 1"]) == 2
+        assert complaint(capsys).endswith("got final_acuracy; did you mean final_accuracy?")
     assert cli.main(["run", *TINY, "--cfg", "job", "--fail-if", "rounds < 1"]) == 2
     assert "--fail-if is for runs; leave it out with --cfg or --info" in complaint(capsys)
     assert not list(Path.cwd().iterdir())

@@ -22,11 +22,20 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_note_that_all_points_share_is_said_once(capsys: pytest.CaptureFixture[str]):
     assert cli.main(["run", "-m", *TINY, "scenario.malicious=3,2", "seed=0,1", "hydra.sweep.dir=many"]) == 0
     told = capsys.readouterr().out
-    assert (told.count(NOTE), told.count(OTHER), told.count("round 1/1")) == (1, 1, 4)
+    assert (told.count(NOTE), told.count(OTHER), told.count("round 1/1")) == (1, 1, 0)
     for point, note in enumerate((NOTE, NOTE, OTHER, OTHER)):
-        assert note in Path(f"many/{point}/fedexp.log").read_text()
+        text = Path(f"many/{point}/fedexp.log").read_text()
+        assert note in text
+        assert "round 1/1" in text
     assert cli.main(["run", "-m", *TINY, "scenario.malicious=3", "seed=0,1", "hydra.sweep.dir=next"]) == 0
     assert capsys.readouterr().out.count(NOTE) == 1  # the next sweep says it again
+
+
+def test_a_point_is_one_line(capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["run", "-m", "experiment=smoke", "seed=0,1", "hydra.sweep.dir=many"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    table = next(number for number, line in enumerate(lines) if line.split()[:1] == ["seeds"])
+    assert [line.split(",")[0] for line in lines[:table]] == ["1 of 2: seed=0", "2 of 2: seed=1"]
 
 
 def test_seeds_alone_need_no_ranking(capsys: pytest.CaptureFixture[str]):

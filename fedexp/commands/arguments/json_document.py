@@ -33,8 +33,16 @@ def json_document(requested: bool) -> Iterator[dict[str, Any]]:
     with redirect_stdout(sys.stderr):
         yield content
     if content:
-        sys.stdout.write(json.dumps(_valid(content), indent=2, allow_nan=False) + "\n")
+        print_whole(json.dumps(_valid(content), indent=2, allow_nan=False) + "\n")
+
+
+def print_whole(text: str) -> None:
+    """Prints a text at once; raises an OSError that names stdout where there is no room for it."""
+    try:
+        sys.stdout.write(text)
         sys.stdout.flush()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "stdout") from error
 
 
 @contextmanager

@@ -31,7 +31,7 @@ Ends = Generator[PointEnd, None, None]
 class Launcher(Part):
     """Executes points, given by their folders; configured under `hydra.launcher`."""
 
-    aloud: ClassVar[bool] = False  # whether points tell their rounds on the console
+    aloud: ClassVar[bool] = False  # whether points write on the console, where a bar shows their rounds
 
     def refuse(self) -> None:
         """Raises ConfigError where this launcher cannot work."""
