@@ -33,9 +33,7 @@ def test_a_sweep_runs_every_point_in_its_folder(runs, capsys):
         told,
         re.MULTILINE,
     )
-    assert re.search(
-        r"^4 of 4: seed=2 model=keras_cnn, [\d.]+ m?s$", told, re.MULTILINE
-    )
+    assert re.search(r"^4 of 4: seed=2 model=keras_cnn, [\d.]+ m?s$", told, re.MULTILINE)
 
 
 def test_a_file_may_ask_for_a_sweep(runs):
