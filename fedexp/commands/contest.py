@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.json_document import add_quiet_flag, silence_stdout
 from fedexp.commands.arguments.parsing import Parser, complete_folder, folder_path, integer_at_least
 from fedexp.config.trust import Trust, remember_modules
 from fedexp.core.errors import ConfigError
@@ -29,6 +30,7 @@ def build_parser() -> Parser:
     parser.add_flag("processes at once (1)", "--jobs", type=integer_at_least(1), default=1, metavar="N")
     help_text = "where the contest is kept (outputs/contest/X; the same contest has the same X)"
     parser.add_flag(help_text, "--out", type=folder_path, values=complete_folder, metavar="DIR")
+    add_quiet_flag(parser)
     parser.add_config_dir("look for your own options in DIR too")
     return parser
 
@@ -51,7 +53,8 @@ def act(words: list[str]) -> int:
     plan, is_new = begin(plan, contest_folder)
     remember_modules(config_dir=arguments.config_dir)
     trust = Trust(composed=True) if is_new else Trust(config_dir=arguments.config_dir)
-    sys.stdout.write(run_contest(plan, contest_folder, arguments.jobs, trust))
+    with silence_stdout(arguments.quiet):
+        sys.stdout.write(run_contest(plan, contest_folder, arguments.jobs, trust))
     return 0
 
 

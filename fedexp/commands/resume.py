@@ -14,8 +14,9 @@ from pathlib import Path
 
 from fedexp.commands.arguments import candidates
 from fedexp.commands.arguments.fail_if import add_fail_if_flag, failed_bounds, read_bounds, report_failed
-from fedexp.commands.arguments.json_document import add_quiet_flag, silence_stdout
+from fedexp.commands.arguments.json_document import add_json_flag, add_quiet_flag, json_document, silence_stdout
 from fedexp.commands.arguments.parsing import InvalidArgument, Parser, integer_at_least
+from fedexp.commands.run import describe
 from fedexp.config.trust import Trust
 from fedexp.core.errors import ConfigError
 from fedexp.files.untrusted import refuse_special_files
@@ -34,6 +35,7 @@ def build_parser() -> Parser:
     parser.add_flag("processes at once, for a search or a contest (1)", "--jobs", type=integer_at_least(1), metavar="N")
     add_fail_if_flag(parser)
     add_quiet_flag(parser)
+    add_json_flag(parser)
     add_trust_flag(parser)
     parser.add_config_dir("where the options lie that a sweep, search or contest was begun with")
     return parser
@@ -64,9 +66,12 @@ def act(words: list[str]) -> int:
             "resume needs the folder of a run, a sweep, a search or a contest, e.g. fedexp resume outputs/latest"
         )
     bounds, folder = read_bounds(arguments), Path(arguments.words[0])
-    with silence_stdout(arguments.quiet):
+    with json_document(arguments.json and not rank()) as content, silence_stdout(arguments.quiet):
         code = _continue(folder, arguments.words[1:], arguments)
-    return code or report_failed([] if rank() else failed_bounds(bounds, folder))
+        failed = [] if rank() else failed_bounds(bounds, folder)
+        if arguments.json:
+            content |= {**describe(folder), "failed": failed}
+    return code or report_failed(failed)
 
 
 def _continue(folder: Path, other_words: list[str], arguments: Namespace) -> int:
@@ -74,8 +79,9 @@ def _continue(folder: Path, other_words: list[str], arguments: Namespace) -> int
         raise ConfigError(f"there is no folder {folder}; resume needs that of a run, e.g. fedexp resume outputs/latest")
     folders.refuse_folder_of_runs(folder, "fedexp resume")
     refuse_special_files(folder, writing=True)
-    if arguments.fail_if and (folders.is_search(folder) or folders.is_contest(folder)):
-        raise ConfigError(f"--fail-if is for runs and sweeps, and {folder} is a search or a contest; leave it out")
+    flag = "--fail-if" if arguments.fail_if else "--json" if arguments.json else None
+    if flag and (folders.is_search(folder) or folders.is_contest(folder)):
+        raise ConfigError(f"{flag} is for runs and sweeps, and {folder} is a search or a contest; leave it out")
     if folders.is_search(folder):
         from fedexp.commands import search
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
-from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.core.errors import MAX_LISTED, ConfigError, did_you_mean
 from fedexp.core.values import State, Weights
 from fedexp.export.encoder import Encoder, make_encoder
 from fedexp.export.entries import set_entries
@@ -84,8 +84,9 @@ def load_trained(
         where = display_path(saved_state.path)
         raise ConfigError(f"{where} {objection}; fedexp verify {display_path(folder)} tells more")
     exp, world = rerun.exp, rerun.world
-    owner = None if client is None else _client_number(client, world.partition.clients, world.client_names or ())
-    weights = Weights(_model_row(rerun, state, owner), state.models[0].layout)
+    names = world.client_names or ()
+    owner = None if client is None else _client_number(client, world.partition.clients, names)
+    weights = Weights(_model_row(rerun, state, owner, names), state.models[0].layout)
     data, facts = load(exp)
     network = _network_with(weights, world, facts, display_path(saved_state.path))
     encoder = make_encoder(data, facts, raw=world.encoding.layers is not None)
@@ -155,16 +156,15 @@ def _choose_state(run_record: RunRecord, number: int | None) -> SavedState:
     return by_round[max(by_round) if number is None else number]
 
 
-def _model_row(rerun: Rerun, state: State, client: int | None) -> torch.Tensor:
+def _model_row(rerun: Rerun, state: State, client: int | None, names: Sequence[str]) -> torch.Tensor:
     """Everybody's model `[D]`, or that of a client: its cluster's, with what it keeps for itself."""
-    world, clients = rerun.world, rerun.world.partition.clients
+    world = rerun.world
     if client is None:
+        choices = _describe_clients(world.partition.clients, names)
         if rerun.exp.scenario.trains_alone:
-            raise ConfigError(f"every client trained alone in this run; choose by --client, 0 to {clients - 1}")
+            raise ConfigError(f"every client trained alone in this run; choose by --client, {choices}")
         if len(state.models) != 1:
-            raise ConfigError(
-                f"the run has {len(state.models)} models, one a cluster; choose by --client, 0 to {clients - 1}"
-            )
+            raise ConfigError(f"the run has {len(state.models)} models, one a cluster; choose by --client, {choices}")
         return state.models[0].flat
     return personal_models(rerun.exp, world, state, np.array([client]))[0]
 
@@ -176,4 +176,9 @@ def _client_number(client: Client, clients: int, names: Sequence[str]) -> int:
     if str(client).isascii() and str(client).isdecimal() and int(client) < clients:
         return int(client)
     hint = f"; {did_you_mean(str(client), names)}" if names else ""
-    raise ConfigError(f"--client must be a client of the run, 0 to {clients - 1}, got {client}{hint}")
+    raise ConfigError(f"--client must be a client of the run, {_describe_clients(clients, names)}, got {client}{hint}")
+
+
+def _describe_clients(clients: int, names: Sequence[str]) -> str:
+    """The clients' names, or their numbers where they have none or too many."""
+    return ", ".join(names) if 0 < len(names) <= MAX_LISTED else f"0 to {clients - 1}"

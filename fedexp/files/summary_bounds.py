@@ -82,9 +82,8 @@ def refuse_unknown(bounds: Sequence[Bound], metric_lists: Iterable[Sequence[str]
     metrics = ["loss", *sorted(map(metric_name, entries))]
     for bound in bounds:
         match = _OF_METRIC.fullmatch(bound.name)
-        measured = match and (match[1] or match[2])
-        if measured and not any(measured == metric or measured.endswith(f"_{metric}") for metric in metrics):
-            form = "final_{}" if bound.name.startswith("final_") else "best_{}" if match[1] else "{}_auc"
+        if match and not any(f"_{match[1] or match[2]}".endswith(f"_{metric}") for metric in metrics):
+            form = f"{bound.name.partition('_')[0]}_{{}}" if match[1] else "{}_auc"
             hint = did_you_mean(bound.name, [form.format(metric) for metric in metrics])
             raise ConfigError(f"--fail-if must bound a metric that is measured, got {bound.name}; {hint}")
 

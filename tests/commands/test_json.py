@@ -68,6 +68,16 @@ def test_a_run(tmp_path: Path):
     assert "final accuracy" in done.stderr
 
 
+def test_a_resume_says_the_same_as_the_run(tmp_path: Path, desk: Path):
+    found = document(tmp_path, "run", *TINY, "hydra.run.dir=mine")
+    assert document(tmp_path, "resume", "mine") == found
+    demand_stated(document(desk, "resume", "a"), "run -m")
+    (tmp_path / "search").mkdir()
+    (tmp_path / "search/search.yaml").touch()
+    refused = typed(tmp_path, "resume", "search", "--json")
+    assert refused.stderr.startswith("fedexp: --json is for runs and sweeps, and search is a search")
+
+
 def test_an_error_leaves_stdout_empty(tmp_path: Path):
     done = typed(tmp_path, "run", "selector.cout=3", "--json")
     assert (done.returncode, done.stdout) == (2, "")

@@ -136,7 +136,7 @@ def test_a_wrong_bound_is_said_before_the_run(capsys: pytest.CaptureFixture[str]
     assert "--fail-if must be" in complaint(capsys)
     for words in ([], ["-m", "seed=0,1"]):
         assert cli.main(["run", *words, *TINY, "--fail-if", "final_acuracy < 1"]) == 2
-        assert complaint(capsys).endswith("got final_acuracy; did you mean final_accuracy?")
+        assert "got final_acuracy; did you mean final_accuracy" in complaint(capsys)
     assert cli.main(["run", *TINY, "--cfg", "job", "--fail-if", "rounds < 1"]) == 2
     assert "--fail-if is for runs; leave it out with --cfg or --info" in complaint(capsys)
     assert not list(Path.cwd().iterdir())
