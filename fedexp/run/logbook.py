@@ -154,7 +154,7 @@ class Logbook:
             for client in client_images.choose_image_clients(partition.sizes)
         }
         images = {client: world.train.x[index].cpu().numpy() for client, index in client_data.items()}
-        high = 255.0 if world.test.x.dtype == torch.uint8 else float(world.test.x.max())
+        high = 255.0 if world.train.x.dtype == torch.uint8 else float(world.train.x.max())
         client_images.draw_images(self.folder / "seen.png", images, high)
 
     def _archives_round(self) -> bool:

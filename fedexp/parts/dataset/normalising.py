@@ -1,10 +1,12 @@
 """How the pixels of images are normalised, by options that all image datasets share.
 
 `half`: to [-1, 1]. `unit`: to [0, 1]. `raw`: as the files hold them, such as 0 to 255. `standard`: by mean and
-deviation of all training pixels. `per_channel`: by those of each channel. Legend: S examples, C channels.
+deviation of all training pixels. `per_channel`: by those of each channel. Test images may be normalised otherwise than
+training images, as some published programs do, which shows in their numbers. Legend: S examples, C channels.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -30,6 +32,16 @@ def image_data(
         return Data(train, test, class_names, scale, *fixed_moments[normalise])
     x = train.x if normalise == "per_channel" else train.x.flatten(1)[:, None]
     return Data(train, test, class_names, scale, *moments(x, scale))
+
+
+def with_test_normalised(data: Data, test_data: Data) -> Data:
+    """`data` with test images that a model sees as those of `test_data`, the same dataset normalised otherwise."""
+    (factor, offset), (test_factor, test_offset) = (
+        [values.view(-1, 1, 1) for values in factor_and_offset(dataset.scale, dataset.mean, dataset.std)]
+        for dataset in (data, test_data)
+    )
+    x = (test_data.test.x * test_factor + test_offset - offset) / factor
+    return replace(data, test=replace(data.test, x=x))
 
 
 def factor_and_offset(

@@ -13,7 +13,7 @@ import torch
 
 from fedexp.data import vision
 from fedexp.parts import ConfigError, Data, Dataset, Facts, Split
-from fedexp.parts.dataset.normalising import Normalise, Published, image_data
+from fedexp.parts.dataset.normalising import Normalise, Published, image_data, with_test_normalised
 
 
 class ImageCollection(Dataset):
@@ -21,6 +21,7 @@ class ImageCollection(Dataset):
 
     published: ClassVar[Published | None] = None  # means and deviations that need not be measured
     normalise: Normalise = "half"
+    test_normalise: Normalise | None = None
 
     @property
     @abstractmethod
@@ -45,7 +46,11 @@ class ImageCollection(Dataset):
     def load(self, directory: Path, seed: int) -> Data:
         arrays, names = self.read(directory)
         train_x, train_y, test_x, test_y = (torch.from_numpy(array) for array in arrays)
-        return image_data(Split(train_x, train_y), Split(test_x, test_y), names, self.normalise, self.published)
+        splits = Split(train_x, train_y), Split(test_x, test_y)
+        data = image_data(*splits, names, self.normalise, self.published)
+        if self.test_normalise in (None, self.normalise):
+            return data
+        return with_test_normalised(data, image_data(*splits, names, self.test_normalise, self.published))
 
     def read(self, directory: Path) -> tuple[list[np.ndarray], tuple[str, ...]]:
         """Training images `[S, C, H, W]` and labels `[S]`, test images and labels, and the names of the classes."""

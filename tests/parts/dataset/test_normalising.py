@@ -6,7 +6,7 @@ from fedexp.parts.dataset.cifar10 import Cifar10
 from fedexp.parts.dataset.contract import Split
 from fedexp.parts.dataset.digits import Digits
 from fedexp.parts.dataset.mnist import Mnist
-from fedexp.parts.dataset.normalising import image_data, moments
+from fedexp.parts.dataset.normalising import image_data, moments, with_test_normalised
 from fedexp.training.client.examples import Examples
 
 
@@ -31,6 +31,26 @@ def test_what_a_model_sees(how, expected):
     data = image_data(split(), split(), ("a",), how)
     seen = Examples(data.train, data, torch.device("cpu")).inputs(slice(0, 1))
     torch.testing.assert_close(seen[0, :, 0], torch.tensor(expected, dtype=torch.float32), atol=1e-5, rtol=0)
+
+
+def test_test_images_may_be_normalised_otherwise():
+    """By means 1/2 and 1/5 and deviations 1/2 and 1 a model sees the test image as -1 and 1, and as -0.6."""
+    data, other = image_data(split(), split(), ("a",), "per_channel"), image_data(split(), split(), ("a",), "half")
+    shifted = with_test_normalised(data, other)
+    for examples, expected in ((shifted.train, [[-1, 1], [0, 0]]), (shifted.test, [[-1, 1], [-0.6, -0.6]])):
+        seen = Examples(examples, shifted, torch.device("cpu")).inputs(slice(0, 1))
+        torch.testing.assert_close(seen[0, :, 0], torch.tensor(expected, dtype=torch.float32), atol=1e-5, rtol=0)
+
+
+def test_only_another_normalisation_touches_the_test_images(real):
+    directory = real(Mnist())
+    plain, same, shifted = (
+        Mnist(normalise="half", test_normalise=how).load(directory, 0) for how in (None, "half", "unit")
+    )
+    assert torch.equal(plain.test.x, same.test.x)
+    assert torch.equal(plain.train.x, shifted.train.x)
+    seen = Examples(shifted.test, shifted, torch.device("cpu")).inputs(slice(0, 9))
+    torch.testing.assert_close(seen, plain.test.x[:9] / 255, atol=1e-6, rtol=0)
 
 
 def test_moments_of_bytes_are_those_of_floats():
