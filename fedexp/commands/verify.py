@@ -65,6 +65,9 @@ def act(words: list[str]) -> int:
     folder = None if target.exists() and not target.is_dir() else _folder(target)
     if folder is not None and arguments.table is not None:
         raise ConfigError(f"--table goes with a results.csv, got the folder {display_path(target)}; leave it out")
+    if folder is not None:
+        folders.refuse_folder_of_runs(folder, "fedexp verify")
+        refuse_special_files(folder)
     if under_torchrun():
         raise ConfigError("verify starts its workers itself; run it without torchrun")
     lines: list[str] = []
@@ -126,6 +129,4 @@ def _folder(folder: Path) -> Path:
         )
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {folder}; fedexp verify needs a run folder, e.g. outputs/latest")
-    folders.refuse_folder_of_runs(folder, "fedexp verify")
-    refuse_special_files(folder)
     return folder
