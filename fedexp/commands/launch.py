@@ -23,12 +23,12 @@ from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import walk
 from fedexp.files.atomic import display_path, shell_path
-from fedexp.files.summary_bounds import Bound, refuse_unknown
+from fedexp.files.summary_bounds import Bound
 from fedexp.process import logs
 from fedexp.process.exits import exit_on_error
 from fedexp.process.torchrun import rank
 from fedexp.run import change_tracker, folders
-from fedexp.run.validate import ValidRun, validate_config
+from fedexp.run.validate import ValidRun, refuse_bounds, validate_config
 from fedexp.sweep import command, point_list
 from fedexp.sweep.points import Point
 from fedexp.sweep.repeated_keys import warn_of_repeated_keys
@@ -150,7 +150,7 @@ def _single(composer: Composer, request: Request, bounds: Sequence[Bound]) -> Pa
         composer.composed = None
         return command.run(composer, request, job, bounds)
     valid_run = validate_config(composer, config, request.overrides)
-    refuse_unknown(bounds, [valid_run.exp.metric_entries])
+    refuse_bounds(bounds, [valid_run.exp.metric_entries])
     if rank():
         _follow(valid_run.config, valid_run.exp)
         return None

@@ -2,14 +2,13 @@
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.files.atomic import display_path
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, metric_name
 
 SIGNS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -42,6 +41,12 @@ class Bound:
         return float(value) if isinstance(value, int | float) else None
 
     @property
+    def metric(self) -> str:
+        """The metric that it bounds; empty for what is no metric, such as `rounds`."""
+        match = _OF_METRIC.fullmatch(self.name)
+        return (match[1] or match[2]) if match else ""
+
+    @property
     def target(self) -> str:
         """What a bound on RoA or ToA asks to be reached, as summary.json writes it; else nothing."""
         text = self.name.partition("@")[2]
@@ -68,24 +73,6 @@ def parse(text: str) -> Bound:
             + (f"; {nearest}" if nearest.startswith("did") else "")
         )
     return Bound(match[1], match[2], float(match[3]))
-
-
-def refuse_unknown(bounds: Sequence[Bound], metric_lists: Iterable[Sequence[str] | None]) -> None:
-    """Refuses bounds on metrics that no run measures.
-
-    `metric_lists` are the runs' `evaluation.metrics`; None stands for what suits the loss.
-
-    Raises:
-        ConfigError: no run can have such a number.
-    """
-    entries = {entry for metrics in metric_lists for entry in metrics or HIGHER_IS_BETTER}
-    metrics = ["loss", *sorted(map(metric_name, entries))]
-    for bound in bounds:
-        match = _OF_METRIC.fullmatch(bound.name)
-        if match and not any(f"_{match[1] or match[2]}".endswith(f"_{metric}") for metric in metrics):
-            form = f"{bound.name.partition('_')[0]}_{{}}" if match[1] else "{}_auc"
-            hint = did_you_mean(bound.name, [form.format(metric) for metric in metrics])
-            raise ConfigError(f"--fail-if must bound a metric that is measured, got {bound.name}; {hint}")
 
 
 def failures(bounds: Sequence[Bound], summaries: Mapping[Path, Mapping[str, Any]]) -> list[str]:

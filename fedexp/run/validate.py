@@ -1,6 +1,6 @@
 """The config and the experiment of one run, checked as far as possible without loading data."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,10 @@ from omegaconf import DictConfig
 from fedexp.config import trust
 from fedexp.config.bundles import refuse_replaced_parts
 from fedexp.config.compose import Composer, resolve_config
-from fedexp.core.errors import ConfigError
+from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.core.nested import walk
+from fedexp.files.summary_bounds import Bound
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, metric_name
 
 if TYPE_CHECKING:
     from fedexp.simulation.setup.experiment import Experiment
@@ -45,3 +47,19 @@ def validate_config(composer: Composer, config: DictConfig, overrides: Sequence[
     run = ValidRun(run_config, build_experiment(run_config))
     trust.remember_modules(run_config)
     return run
+
+
+def refuse_bounds(bounds: Sequence[Bound], metric_lists: Iterable[Sequence[str] | None]) -> None:
+    """Refuses bounds of --fail-if on metrics that no run measures.
+
+    `metric_lists` are the runs' `evaluation.metrics`; None stands for what suits the loss.
+
+    Raises:
+        ConfigError: no run can have such a number.
+    """
+    entries = {entry for metrics in metric_lists for entry in metrics or HIGHER_IS_BETTER}
+    metrics = ["loss", *sorted(map(metric_name, entries))]
+    for bound in bounds:
+        if bound.metric and not any(f"_{bound.metric}".endswith(f"_{metric}") for metric in metrics):
+            hint = did_you_mean(bound.name, [bound.name.replace(bound.metric, metric) for metric in metrics])
+            raise ConfigError(f"--fail-if must bound a metric that is measured, got {bound.name}; {hint}")

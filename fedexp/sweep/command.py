@@ -17,13 +17,14 @@ from fedexp.config.trust import NO_TRUST, Trust, remember_modules
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.open_folders import open_folder
-from fedexp.files.summary_bounds import Bound, refuse_unknown
+from fedexp.files.summary_bounds import Bound
 from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.files.url_credentials import without_passwords
 from fedexp.maths.curve_metrics import metric_name
 from fedexp.process.exits import FAILURE, CommandExit, resumable
 from fedexp.process.torchrun import under_torchrun
 from fedexp.run import folders
+from fedexp.run.validate import refuse_bounds
 from fedexp.sweep import saved_overrides
 from fedexp.sweep.executor import Sweep, build_launcher, failure_message
 from fedexp.sweep.launchers.contract import Basic
@@ -43,7 +44,7 @@ def run(composer: Composer, request: Request, job: TaskFunction, bounds: Sequenc
         raise ConfigError("a sweep (-m) cannot run under torchrun; start torchrun once for each point")
     config = compose(composer, request, with_log_configuration=True)
     points, launcher = check_points(composer, config), build_launcher(config)
-    refuse_unknown(bounds, [(point.config or config).evaluation.metrics for point in points or [Point(0, [])]])
+    refuse_bounds(bounds, [(point.config or config).evaluation.metrics for point in points or [Point(0, [])]])
     if not points and launcher is not None and not isinstance(launcher, Basic):
         raise ConfigError(
             "this launcher works only with hydra/sweeper=basic or one_at_a_time; choose one of them, or "

@@ -8,7 +8,8 @@ from command_line import complaint
 
 from fedexp import cli
 from fedexp.core.errors import ConfigError
-from fedexp.files.summary_bounds import Bound, failures, parse, refuse_unknown
+from fedexp.files.summary_bounds import Bound, failures, parse
+from fedexp.run.validate import refuse_bounds
 
 SUMMARY = {"final_accuracy": 0.75, "rounds": 3, "roa": {"0.7": 2, "0.9": None}, "stopped": None}
 TINY = (
@@ -73,7 +74,7 @@ def test_what_is_nearly_a_bound_is_told_the_nearest(text: str, hint: str):
 
 @pytest.mark.parametrize("name", ["final_accuracy", "best_f2", "f2_auc", "loss_auc", "final_personal_accuracy"])
 def test_what_any_run_measures_may_be_bounded(name: str):
-    refuse_unknown([Bound(name, "<", 1)], [None, ["mine:f2"]])
+    refuse_bounds([Bound(name, "<", 1)], [None, ["mine:f2"]])
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_what_any_run_measures_may_be_bounded(name: str):
 )
 def test_a_metric_that_no_run_measures_is_refused(name: str, hint: str):
     with pytest.raises(ConfigError) as error:
-        refuse_unknown([Bound("rounds", "<", 1), Bound(name, "<", 1)], [["accuracy"], ["mine:f2"]])
+        refuse_bounds([Bound("rounds", "<", 1), Bound(name, "<", 1)], [["accuracy"], ["mine:f2"]])
     assert str(error.value) == f"--fail-if must bound a metric that is measured, got {name}; did you mean {hint}?"
 
 
