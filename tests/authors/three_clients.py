@@ -1,0 +1,90 @@
+"""A problem of three clients and nine examples, on which methods are compared with their authors' programs.
+
+The programs ran on these very examples, batches and first weights, in float64 and apart from this repository; what came
+out is written down as numbers. Nothing here is drawn: weights and examples are short binary fractions, batches follow the data.
+
+A model is 21 numbers: hidden weights [3, 2], hidden biases [3], output weights [3, 3], output biases [3].
+"""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+from worlds import Tiny, rounds_with_rows, world_of
+
+from fedexp.core.values import Layout, State
+from fedexp.simulation.measures.own_models import personal_models
+from fedexp.simulation.world import World
+
+INPUTS = (
+    *((1.0, 0.5), (-0.75, 0.25), (0.5, -1.0), (0.25, 1.25)),
+    *((-1.0, -0.5), (0.75, 0.75)),
+    *((0.125, -0.25), (1.5, -0.5), (-0.5, 1.0)),
+)
+LABELS = (0, 1, 0, 1, 2, 0, 1, 2, 2)
+OWNERS = (0, 0, 0, 0, 1, 1, 2, 2, 2)
+HIDDEN_WEIGHTS = ((0.5, -0.25), (0.25, 0.75), (-0.5, 0.125))
+HIDDEN_BIASES = (0.125, -0.25, 0.0625)
+OUTPUT_WEIGHTS = ((0.75, -0.5, 0.25), (-0.25, 0.5, 0.375), (0.125, 0.25, -0.625))
+OUTPUT_BIASES = (0.0, 0.125, -0.125)
+BODY, HEAD = slice(0, 9), slice(9, 21)  # the columns of the hidden layer, and those of the output layer
+
+
+def network() -> nn.Module:
+    """A hidden layer of three tanh units, with the first weights."""
+    layers = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 3))
+    entries = (HIDDEN_WEIGHTS, HIDDEN_BIASES, OUTPUT_WEIGHTS, OUTPUT_BIASES)
+    with torch.no_grad():
+        for parameter, values in zip(layers.parameters(), entries, strict=True):
+            parameter.copy_(torch.tensor(values))
+    return layers
+
+
+def three_clients(tiny: Tiny, folder: Path, *words: str) -> World:
+    """The world of this problem: all clients take part, with full batches unless the words say otherwise."""
+    x, y = np.array(INPUTS, dtype=np.float32), np.array(LABELS)
+    np.savez(folder / "data.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    np.save(folder / "owners.npy", np.array(OWNERS))
+    config = tiny(
+        "dataset=npz",
+        "federation=file",
+        "model=torch",
+        f"dataset.path={folder}/data.npz",
+        f"federation.path={folder}/owners.npy",
+        "model.factory=authors.three_clients:network",
+        "scenario.clients=3",
+        "scenario.participants=3",
+        *words,
+    )
+    return world_of(config)
+
+
+def states(world: World) -> list[State]:
+    """The states after each round of a run."""
+    return [state for state, _, _ in rounds_with_rows(world)]
+
+
+def gradient(model: torch.Tensor, examples: slice) -> torch.Tensor:
+    """The gradient of the mean cross-entropy of some examples, `[21]`, at a model of 21 numbers."""
+    at, layers = model.clone().requires_grad_(), network()
+    views = Layout.of(layers).views(at)
+    logits = torch.func.functional_call(layers, views, (torch.tensor(INPUTS)[examples],))
+    loss = nn.functional.cross_entropy(logits, torch.tensor(LABELS)[examples])
+    return torch.autograd.grad(loss, at)[0]
+
+
+def own_models(world: World, state: State) -> torch.Tensor:
+    """The models that the three clients use, `[3, 21]`."""
+    return personal_models(world.exp, world, state, np.arange(3))
+
+
+def assert_agrees(ours: torch.Tensor, numbers: str) -> None:
+    """Checks that a model, or several, are those that the authors' program came to."""
+    assert_same(ours, torch.tensor([float(number) for number in numbers.split()]).reshape(ours.shape))
+
+
+def assert_same(ours: torch.Tensor, theirs: torch.Tensor) -> None:
+    """Checks that models are the same but for the rounding of float64, and of the ten digits that were written down."""
+    assert ours.dtype == torch.float64
+    torch.testing.assert_close(ours, theirs, rtol=1e-8, atol=1e-10)
