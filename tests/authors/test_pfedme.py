@@ -13,10 +13,17 @@ which only the selected ones are averaged.
 
 import pytest
 import torch
-from authors.three_clients import assert_agrees, assert_same, gradient, network, own_models, states, three_clients
+from authors.three_clients import (
+    CLIENTS,
+    assert_agrees,
+    assert_same,
+    first_model,
+    gradient,
+    own_models,
+    states,
+    three_clients,
+)
 from worlds import Tiny
-
-from fedexp.core.values import Layout
 
 pytestmark = pytest.mark.usefixtures("_double")
 
@@ -77,9 +84,9 @@ def test_mixing_by_beta(tiny: Tiny, tmp_path):
 
 def mean_of_clients(batches: tuple[tuple[slice, ...], ...], mu: float, goes_on: bool) -> torch.Tensor:
     """The mean model after one round, written out; theta goes on from the batch before, or begins at w again."""
-    first, mean = Layout.of(network()).flatten(network()), torch.zeros(21)
+    mean = torch.zeros(21)
     for share, client in zip((4 / 9, 2 / 9, 3 / 9), batches, strict=True):
-        w = theta = first
+        w = theta = first_model()
         for batch in client:
             theta = theta if goes_on else w
             for _ in range(3):
@@ -99,5 +106,5 @@ def test_where_theta_begins_is_the_difference_in_several_batches(tiny: Tiny, tmp
 
 
 def test_mu_is_a_decay_of_theta():
-    whole = (slice(0, 4),), (slice(4, 6),), (slice(6, 9),)
+    whole = tuple((client,) for client in CLIENTS)
     assert_agrees(mean_of_clients(whole, 0.001, goes_on=True), WITH_DECAY)

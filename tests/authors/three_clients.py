@@ -6,6 +6,7 @@ out is written down as numbers. Nothing here is drawn: weights and examples are 
 A model is 21 numbers: hidden weights [3, 2], hidden biases [3], output weights [3, 3], output biases [3].
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ HIDDEN_WEIGHTS = ((0.5, -0.25), (0.25, 0.75), (-0.5, 0.125))
 HIDDEN_BIASES = (0.125, -0.25, 0.0625)
 OUTPUT_WEIGHTS = ((0.75, -0.5, 0.25), (-0.25, 0.5, 0.375), (0.125, 0.25, -0.625))
 OUTPUT_BIASES = (0.0, 0.125, -0.125)
+CLIENTS = slice(0, 4), slice(4, 6), slice(6, 9)
 BODY, HEAD = slice(0, 9), slice(9, 21)  # the columns of the hidden layer, and those of the output layer
 
 
@@ -39,6 +41,20 @@ def network() -> nn.Module:
         for parameter, values in zip(layers.parameters(), entries, strict=True):
             parameter.copy_(torch.tensor(values))
     return layers
+
+
+def linear() -> nn.Module:
+    """The output layer's rows without their last entries, as a model of nine numbers that is linear in the examples."""
+    layer = nn.Linear(2, 3)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor(OUTPUT_WEIGHTS)[:, :2])
+        layer.bias.copy_(torch.tensor(OUTPUT_BIASES))
+    return layer
+
+
+def first_model(make: Callable[[], nn.Module] = network) -> torch.Tensor:
+    """The first weights of a network, as one row."""
+    return Layout.of(make()).flatten(make())
 
 
 def three_clients(tiny: Tiny, folder: Path, *words: str) -> World:
@@ -65,9 +81,9 @@ def states(world: World) -> list[State]:
     return [state for state, _, _ in rounds_with_rows(world)]
 
 
-def gradient(model: torch.Tensor, examples: slice) -> torch.Tensor:
-    """The gradient of the mean cross-entropy of some examples, `[21]`, at a model of 21 numbers."""
-    at, layers = model.clone().requires_grad_(), network()
+def gradient(model: torch.Tensor, examples: slice, make: Callable[[], nn.Module] = network) -> torch.Tensor:
+    """The gradient of the mean cross-entropy of some examples at a model, numbers like its own."""
+    at, layers = model.clone().requires_grad_(), make()
     views = Layout.of(layers).views(at)
     logits = torch.func.functional_call(layers, views, (torch.tensor(INPUTS)[examples],))
     loss = nn.functional.cross_entropy(logits, torch.tensor(LABELS)[examples])
