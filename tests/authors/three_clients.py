@@ -33,13 +33,20 @@ CLIENTS = slice(0, 4), slice(4, 6), slice(6, 9)
 BODY, HEAD = slice(0, 9), slice(9, 21)  # the columns of the hidden layer, and those of the output layer
 
 
-def network() -> nn.Module:
+def network() -> nn.Sequential:
     """A hidden layer of three tanh units, with the first weights."""
     layers = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 3))
     entries = (HIDDEN_WEIGHTS, HIDDEN_BIASES, OUTPUT_WEIGHTS, OUTPUT_BIASES)
     with torch.no_grad():
         for parameter, values in zip(layers.parameters(), entries, strict=True):
             parameter.copy_(torch.tensor(values))
+    return layers
+
+
+def unbiased() -> nn.Sequential:
+    """The same without output biases: eighteen numbers."""
+    layers = network()
+    layers[2].register_parameter("bias", None)
     return layers
 
 
