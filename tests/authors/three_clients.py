@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import nn
+from torch.func import functional_call
 from worlds import Tiny, rounds_with_rows, world_of
 
 from fedexp.core.values import Layout, State
@@ -59,6 +60,14 @@ def linear() -> nn.Module:
     return layer
 
 
+def matrix() -> nn.Module:
+    """The same without biases: six numbers in one matrix."""
+    layer = nn.Linear(2, 3, bias=False)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor(OUTPUT_WEIGHTS)[:, :2])
+    return layer
+
+
 def first_model(make: Callable[[], nn.Module] = network) -> torch.Tensor:
     """The first weights of a network, as one row."""
     return Layout.of(make()).flatten(make())
@@ -90,11 +99,15 @@ def states(world: World) -> list[State]:
 
 def gradient(model: torch.Tensor, examples: slice, make: Callable[[], nn.Module] = network) -> torch.Tensor:
     """The gradient of the mean cross-entropy of some examples at a model, numbers like its own."""
-    at, layers = model.clone().requires_grad_(), make()
-    views = Layout.of(layers).views(at)
-    logits = torch.func.functional_call(layers, views, (torch.tensor(INPUTS)[examples],))
-    loss = nn.functional.cross_entropy(logits, torch.tensor(LABELS)[examples])
-    return torch.autograd.grad(loss, at)[0]
+    at = model.clone().requires_grad_()
+    return torch.autograd.grad(mean_loss(at, examples, make), at)[0]
+
+
+def mean_loss(model: torch.Tensor, examples: slice, make: Callable[[], nn.Module] = network) -> torch.Tensor:
+    """The mean cross-entropy of some examples at a model."""
+    layers = make()
+    logits = functional_call(layers, Layout.of(layers).views(model), (torch.tensor(INPUTS)[examples],))
+    return nn.functional.cross_entropy(logits, torch.tensor(LABELS)[examples])
 
 
 def own_models(world: World, state: State) -> torch.Tensor:
