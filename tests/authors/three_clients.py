@@ -1,7 +1,9 @@
 """A problem of three clients and nine examples, on which methods are compared with their authors' programs.
 
-The programs ran on these very examples, batches and first weights, in float64 and apart from this repository; what came
-out is written down as numbers. Nothing here is drawn: weights and examples are short binary fractions, batches follow the data.
+Each test file is for one method. It says which program of its authors ran, at which commit, and with which settings; it
+holds what came out as numbers, and every difference in formula from ours. The programs ran on these very examples,
+batches and first weights, in float64 and apart from this repository. Nothing here is drawn: weights and examples are
+short binary fractions, batches follow the data.
 
 A model is 21 numbers: hidden weights [3, 2], hidden biases [3], output weights [3, 3], output biases [3].
 """
@@ -74,7 +76,7 @@ def first_model(make: Callable[[], nn.Module] = network) -> torch.Tensor:
 
 
 def three_clients(tiny: Tiny, folder: Path, *words: str) -> World:
-    """The world of this problem: all clients take part, with full batches unless the words say otherwise."""
+    """The world of this problem: all clients take part."""
     x, y = np.array(INPUTS, dtype=np.float32), np.array(LABELS)
     np.savez(folder / "data.npz", x_train=x, y_train=y, x_test=x, y_test=y)
     np.save(folder / "owners.npy", np.array(OWNERS))
