@@ -1,0 +1,68 @@
+"""Ditto beside its authors' program.
+
+Of github.com/litian96/ditto at 26d9b29a62f3872dcdf071be08e897607c283bb4 ran Server.train of
+flearn/trainers_MTL/ditto.py, with select_clients and simple_average of fedbase.py and Client of
+flearn/models/client.py. TensorFlow 1 was not there: the model behind the program's set_params, get_params, get_loss and
+solve_sgd was this network in PyTorch, whose gradients and plain steps are what its GradientDescentOptimizer gives. Set
+as here: full batches, two local steps, rate 0.5, lam 0.75, three clients a round, nothing corrupted, clipped or
+boosted.
+
+All agrees: the global model, and each client's own, in both rounds. Its server takes the plain mean of the differences
+where clients are drawn by their numbers of examples (sampling 2, as in its scripts), so ours has
+aggregator.weighting=uniform; our algorithm=ditto takes the mean by numbers of examples with clients drawn alike, as its
+sampling 1 does not. In the program the own model's step comes before that of w on each batch, and both steps refer to
+what was received, so their order does not matter.
+"""
+
+import pytest
+from authors.three_clients import assert_agrees, own_models, states, three_clients
+from worlds import Tiny
+
+pytestmark = pytest.mark.usefixtures("_double")
+
+WORDS = (
+    *("local=ditto", "local.lr=0.5", "local.lam=0.75", "local.batch_size=full", "local.epochs=2"),
+    *("aggregator.weighting=uniform", "rounds=2"),
+)
+FIRST = """
+0.6242686897 -0.1971377085 0.1603647488 0.6910808633 -0.3773613955 0.162356196 0.1150831046 -0.2441789323 0.01058738311
+0.8389091077 -0.4140649235 0.1936776875 -0.2727126588 0.489367219 0.3927618412 0.05880355107 0.1746977045 -0.5864395287
+-0.03046613468 0.05998876613 -0.02952263145
+"""
+FIRST_OWN = """
+0.6482478895 -0.3505697276 0.08354952635 0.7917430302 -0.4641926027 0.1951480088 0.1137809796 -0.2760706392 0.2243601231
+0.8866744031 -0.5325779596 0.1553262102 -0.3466017303 0.5424245254 0.4685118373 0.08492732723 0.2401534341 -0.6238380475
+0.09741414516 0.2245869147 -0.3220010599
+0.7024539515 -0.08282499685 0.1070857199 0.6189490769 -0.2246508474 0.2916625742 0.2303035096 -0.3851900408
+-0.07757182914 0.9097801791 -0.3017601588 0.167883748 -0.2641765935 0.5451179163 0.3549061867 -0.02060358563
+0.00664224247 -0.5227899348 0.08440504924 -0.1244675863 0.04006253702
+0.4500146492 -0.1925148334 0.348164802 0.7063302434 -0.5189173402 -0.02994308679 0.002419537662 -0.07712928067
+-0.08814960905 0.6812843875 -0.4770055616 0.304807262 -0.1994638299 0.3911248882 0.3499283001 0.1431794423 0.3358806734
+-0.6547355621 -0.2521609173 0.1196441041 0.1325168132
+"""
+SECOND = """
+0.7377977639 -0.1593558052 0.09479680394 0.6465798084 -0.27690886 0.2001509173 0.0916502569 -0.2423139581 -0.03186830041
+0.9330263497 -0.3552742279 0.1699921828 -0.2894153343 0.4892923684 0.4080377666 -0.01861101533 0.1159818595
+-0.5780299495 -0.05799242073 0.01744339569 0.04054902504
+"""
+SECOND_OWN = """
+0.7647823205 -0.3543984277 -0.01862791593 0.7649267861 -0.4043746873 0.2377942945 0.09762809006 -0.2728044875
+0.2132341526 0.989531141 -0.5109059714 0.1099713229 -0.4044143885 0.5606068006 0.5093709405 0.03988324759 0.2002991708
+-0.6193422634 0.09356491087 0.2028380757 -0.2964029865
+0.8361631205 -0.0130213104 0.08055763567 0.596932257 -0.09517898761 0.3476185466 0.2064073428 -0.4104813487
+-0.1367730918 1.048411593 -0.2629320049 0.1948224595 -0.2764792063 0.5659942592 0.3865663078 -0.1469323864
+-0.05306225435 -0.5813887673 0.08485803346 -0.1956399545 0.1107819211
+0.5184777289 -0.1491182922 0.3083892577 0.6777158929 -0.436359199 -0.07174334751 -0.0297889576 -0.0389969069
+-0.1446721846 0.7416848778 -0.4482883762 0.291256966 -0.2140870181 0.3562104586 0.37373234 0.09740214034 0.3420779176
+-0.664989306 -0.3010754682 0.0885759459 0.2124995223
+"""
+
+
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_two_rounds(tiny: Tiny, tmp_path, engine: str):
+    world = three_clients(tiny, tmp_path, *WORDS, f"engine={engine}")
+    first, second = states(world)
+    assert_agrees(first.models[0].flat, FIRST)
+    assert_agrees(own_models(world, first), FIRST_OWN)
+    assert_agrees(second.models[0].flat, SECOND)
+    assert_agrees(own_models(world, second), SECOND_OWN)
