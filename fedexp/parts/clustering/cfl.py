@@ -13,6 +13,7 @@ number keeps the cluster's number and what server optimizers remember of it; cli
 Deviations: the paper divides only if it can also bound how far the clients' gradients are from those of their
 distributions, which nobody sees in practice; here, as in the authors' program, that is not asked. The program takes the
 unweighted mean and `linkage=complete`, with eps1 = 0.4, eps2 = 1.6 after round 20 and for three clients or more.
+There each group takes its own mean in the round of the division, and momentum lasts from round to round.
 `clustering.mean_norm` and `max_norm` are the smallest and the largest of the clusters that were judged.
 """
 

@@ -11,7 +11,8 @@ of trainable entries.
 
 Deviations: the paper sends each client M models, mostly those that helped it before; here all are sent. A client that
 takes part for the first time starts from the global model, which is the mean of those that came, and otherwise only
-measured. A client that holds nothing out goes on from its own model.
+measured. A client that holds nothing out goes on from its own model. The authors' program (NVlabs/FedFomo, fe04f66)
+begins, as its README sets it, from the model before the last training, and takes other lengths by layer.
 """
 
 from typing import Annotated

@@ -3,7 +3,8 @@
 In the loss a client multiplies the logits of classes that it lacks by alpha, so that it changes their weights less:
 with alpha = 0 not at all, with alpha = 1 as FedAvg does. The default 0.5 is that of public programs.
 
-The whole logit is scaled, its bias too. The model is measured with its plain logits.
+The whole logit is scaled, its bias too. The model is measured with its plain logits. The authors' program (FedRepo,
+617ee01) scales the logit of class c by alpha + (1 - alpha) n_c / max n instead, and leaves the bias out.
 """
 
 from typing import Annotated
