@@ -1,8 +1,8 @@
 """q-FedAvg beside its authors' program.
 
 Of github.com/litian96/fair_flearn at f09797113147b5ae66eb0348e93f575d5d63baed ran the Server of
-flearn/trainers/qffedavg.py with the aggregate2 of fedbase.py; a network in PyTorch stood in for its TensorFlow model, in
-float64. learning_rate 0.1 (from which it estimates L), num_epochs 2, batch_size 2, all three clients. Its clients
+flearn/trainers/qffedavg.py with the aggregate2 of fedbase.py; a network in PyTorch stood in for that in TensorFlow,
+in float64. learning_rate 0.1 (from which it estimates L), num_epochs 2, batch_size 2, all three clients. Its clients
 shuffle; here they do not. It lets its rounds run once more than num_rounds says.
 
 Nothing differs: the losses are exact, taken before training, and 1e-10 is added to them in both programs.
