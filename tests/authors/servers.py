@@ -79,8 +79,8 @@ def losses(model: torch.Tensor, owners: Sequence[int] = OWNERS) -> torch.Tensor:
     layers = network()
     nn.utils.vector_to_parameters(model, layers.parameters())
     inputs, classes = (torch.tensor(column) for column in zip(*EXAMPLES, strict=True))
-    each = nn.functional.cross_entropy(layers(inputs), classes, reduction="none").detach()
-    return torch.stack([each[torch.tensor(owners) == client].mean() for client in range(3)])
+    example_losses = nn.functional.cross_entropy(layers(inputs), classes, reduction="none").detach()
+    return torch.stack([example_losses[torch.tensor(owners) == client].mean() for client in range(3)])
 
 
 def assert_agrees(ours: torch.Tensor, text: str) -> None:

@@ -77,11 +77,11 @@ def assert_three(ours: Sequence[torch.Tensor], text: str) -> None:
 def test_three_buffers_of_two(tiny: Tiny, tmp_path, beta: float, theirs: str):
     rate = 0.1 * 2**0.5 * 2
     words = (f"server_optimizer.lr={rate}", f"server_optimizer.beta={beta}", "pacing.buffer=2")
-    world, memory, seen = three_clients(tiny, tmp_path, "algorithm=fedbuff", *words), {}, []
+    world, memory, path = three_clients(tiny, tmp_path, "algorithm=fedbuff", *words), {}, []
     for rows, ages in zip(ROWS, AGES, strict=True):
         world, memory = step(world, torch.tensor(rows), ages, memory)
-        seen.append(world.first.flat)
-    assert_three(seen, theirs)
+        path.append(world.first.flat)
+    assert_three(path, theirs)
 
 
 def test_four_models_mixed_in_one_by_one(tiny: Tiny, tmp_path):
@@ -96,13 +96,13 @@ def test_four_models_mixed_in_one_by_one(tiny: Tiny, tmp_path):
 
 def test_adaptive_steps_but_for_the_correction_and_the_rate():
     weights = Weights(torch.tensor([0.5, -1.0, 0.25]), Layout(("w",), ((3,),), 1))
-    pacing, memory, seen = Buffered(clients=3, slow_after=1), {}, []
+    pacing, memory, path = Buffered(clients=3, slow_after=1), {}, []
     for number, (rows, ages) in enumerate(zip(ROWS, AGES, strict=True), start=1):
         correction, oldest = (1 - 0.99**number) ** 0.5, max(ages)
         slowed = 1 / oldest if oldest > 1 else 1
         rule = AMSGrad(lr=0.1 * slowed * correction / (1 - 0.9**number), beta2=0.99, tau=0.001 * correction)
         proposal = Weights(weights.flat + torch.tensor(rows).mean(dim=0), weights.layout)
         weights, memory = rule.step(weights, proposal, memory)
-        seen.append(weights.flat)
-    assert_three(seen, ADAPTIVE)
+        path.append(weights.flat)
+    assert_three(path, ADAPTIVE)
     assert [pacing.server_rate(lr, {"columns": {"most_stale": 4}}) for lr in (0.1, 1.0)] == [0.1, 0.25]

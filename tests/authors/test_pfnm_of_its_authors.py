@@ -39,8 +39,8 @@ def client(number: int, *widths: int) -> Network:
     """A client's network: its number moves the weights, and turns the order of the hidden units."""
     weights, biases, order = [], [], np.arange(widths[0])
     for layer, (below, above) in enumerate(pairwise(widths), start=1):
-        places = np.arange(above * below).reshape(above, below)
-        matrix = ((places**2 * 5 + 3 * layer) % 17 - 8) / 8 + number * (places % 5) / 8
+        positions = np.arange(above * below).reshape(above, below)
+        matrix = ((positions**2 * 5 + 3 * layer) % 17 - 8) / 8 + number * (positions % 5) / 8
         following = np.roll(np.arange(above), number) if layer < len(widths) - 1 else np.arange(above)
         weights.append(matrix[following][:, order])
         biases.append((following + layer + number) / 16)
@@ -56,8 +56,8 @@ def client(number: int, *widths: int) -> Network:
     ],
 )
 def test_three_clients(widths: tuple[tuple[int, ...], ...], s: tuple[float, ...], grown: tuple[int, ...], theirs: str):
-    nets = [client(number, *each) for number, each in enumerate(widths)]
-    variances = [Variances(each, 1.5, 2.0) for each in s]
+    nets = [client(number, *sizes) for number, sizes in enumerate(widths)]
+    variances = [Variances(variance, 1.5, 2.0) for variance in s]
     matched, _ = match_networks(nets, COUNTS / COUNTS.sum(axis=0), variances, 1.0, 3, np.random.default_rng(4))
     pairs = zip(matched.weights, matched.biases, strict=True)
     ours = np.concatenate([entry.ravel() for pair in pairs for entry in pair])

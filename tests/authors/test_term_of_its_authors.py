@@ -41,8 +41,8 @@ BEST = """
 
 def tilted_mean(t: float, model: torch.Tensor) -> float:
     """The mean over clients of exp(t (F_k - max F))."""
-    each = losses(model)
-    return float((t * (each - each.max())).exp().mean())
+    client_losses = losses(model)
+    return float((t * (client_losses - client_losses.max())).exp().mean())
 
 
 @pytest.mark.parametrize(("t", "theirs"), [(1, WORST), (5, ALMOST_ONLY_THE_WORST), (-2, BEST)])
