@@ -83,6 +83,15 @@ def losses(model: torch.Tensor, owners: Sequence[int] = OWNERS) -> torch.Tensor:
     return torch.stack([example_losses[torch.tensor(owners) == client].mean() for client in range(3)])
 
 
+def gradient(model: torch.Tensor, index: Sequence[int]) -> torch.Tensor:
+    """The gradient `[12]` of the mean cross-entropy of these examples at a model `[12]`."""
+    layers, examples = network(), [EXAMPLES[number] for number in index]
+    nn.utils.vector_to_parameters(model, layers.parameters())
+    inputs, classes = (torch.tensor(column) for column in zip(*examples, strict=True))
+    loss = nn.functional.cross_entropy(layers(inputs), classes)
+    return nn.utils.parameters_to_vector(torch.autograd.grad(loss, list(layers.parameters())))
+
+
 def assert_agrees(ours: torch.Tensor, text: str) -> None:
     """Checks that models `[n, 12]` are those of the authors' program, but for rounding; all are in float64."""
     assert ours.dtype == torch.float64

@@ -1,9 +1,9 @@
 """FedExP beside its authors' program.
 
-Of github.com/Divyansh03/FedExP at 34b05a269e2cff24c54c0b159bde80fa915bbeff ran main.py as it is, with algorithm fedexp
-and get_grad of util_general.py, in float64: all three clients, cp 4 local steps, bs 2, eta_l 0.1, epsilon_fedexp
-0.0001 (0.1 for EMNIST there). decay and weight_decay, 0.998 and 0.0001 there, were 1 and 0; loaders did not shuffle. It
-clips gradients at 10, longer than any of these.
+Of github.com/Divyansh03/FedExP at 34b05a269e2cff24c54c0b159bde80fa915bbeff ran main.py with algorithm fedexp, and
+get_grad of util_general.py, in float64: all three clients, cp 4 local steps, bs 2, eta_l 0.1, epsilon_fedexp 0.0001.
+There cp is 20, bs 50 and, for EMNIST, epsilon_fedexp 0.1. decay and weight_decay, 0.998 and 0.0001 there, were 1 and 0;
+loaders did not shuffle. It clips gradients at 10, longer than any of these.
 
 The settings with which ours is the same: weighting by examples, and `aggregator.eps` = C epsilon. Beside these it
 differs from ours in what it measures, the mean of the last two models, and in that it lets epsilon shrink with the

@@ -25,11 +25,12 @@ NARROW = """
 WIDE = """
 -0.2284059197 -0.08782289089 0.112913262 0.347646808
 """
-BUFFERS = (
-    ((0, (0.5, -0.25, 0.125)), (1, (0.25, 0.75, -0.5))),
-    ((1, (-1.0, 0.5, 0.25)), (2, (0.125, -0.375, 0.0625))),
-    ((0, (0.25, 0.25, -0.125)), (1, (-0.5, 0.125, 0.75))),
-)  # clients and their updates
+BUFFER_CLIENTS = ((0, 1), (1, 2), (0, 1))
+BUFFER_ROWS = (
+    ((0.5, -0.25, 0.125), (0.25, 0.75, -0.5)),
+    ((-1.0, 0.5, 0.25), (0.125, -0.375, 0.0625)),
+    ((0.25, 0.25, -0.125), (-0.5, 0.125, 0.75)),
+)
 CALIBRATED = """
 0.875 -0.5 0.0625 0.5625 -0.6458333333 0.34375 0.5625 -0.625 0.6145833333
 """
@@ -47,8 +48,7 @@ def test_a_step_near_the_shares(tiny: Tiny, eps: float, theirs: str):
 def test_three_buffers_of_two_clients(tiny: Tiny, tmp_path):
     world = three_clients(tiny, tmp_path, "aggregator=fedvarp")
     model, memory, path = torch.tensor(START), {}, []
-    for buffer in BUFFERS:
-        clients, rows = zip(*buffer, strict=True)
+    for clients, rows in zip(BUFFER_CLIENTS, BUFFER_ROWS, strict=True):
         after, memory = folded(world, uploads_like(pad(torch.tensor(rows), (0, 9)), list(clients)), memory)
         model = model + after - world.first.flat
         path.append(model[:3])
