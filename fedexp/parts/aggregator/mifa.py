@@ -2,7 +2,8 @@
 
 w <- w + 1/N sum_i G_i, where G_i is what client i last sent, the new ones in place. If everybody takes part in each
 round, it is FedAvg with equal weights. Deviation: the paper lets all clients send once before the first step; here a
-client that was never heard of counts as zero.
+client that was never heard of counts as zero. Where the clients' rate falls, the authors' program (hmgxr128/MIFA_code)
+rescales what it remembers to the present rate; here an update stays as it was sent.
 """
 
 from typing import Literal
