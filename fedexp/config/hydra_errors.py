@@ -99,8 +99,11 @@ def explain_unreadable(override: str) -> str:
     return f"cannot read {override!r}; close brackets and quotes, and quote a value with special signs: {key}='\"...\"'"
 
 
-def explain_unknown_key(key: str, key_names: Sequence[str]) -> str:
-    """Names the keys that were probably meant: a sibling, the same last word elsewhere, or anything close."""
+def explain_unknown_key(key: str, key_names: Sequence[str], value: str = "") -> str:
+    """Names the keys that were probably meant: a sibling, the same last word elsewhere, or anything close.
+
+    `value` is what was typed for the key.
+    """
     head, _, tail = key.rpartition(".")
     siblings = {name.rpartition(".")[2]: name for name in key_names if name.rpartition(".")[0] == head}
     same_tail = [name for name in key_names if name.rpartition(".")[2] == tail]
@@ -112,8 +115,9 @@ def explain_unknown_key(key: str, key_names: Sequence[str]) -> str:
         or [tails[name] for name in difflib.get_close_matches(tail, tails, n=2, cutoff=0.75)]
     )
     noun = "key" if head else "key or group"
-    if synonym := synonyms.key_synonym(key):
-        return f"unknown {noun} {key}; write {synonym}"
+    if synonym := synonyms.key_synonym(key, value):
+        chosen = _option_anywhere(value) if synonym.endswith("=...") else ""
+        return f"unknown {noun} {key}; {chosen or f'write {synonym}'}"
     group, _, subkey = key.partition(".")
     elsewhere = catalog.options_with(conf_dir(), group, subkey) if subkey else []
     if elsewhere and f"{group}.{subkey}" not in close:
@@ -151,6 +155,14 @@ def _option_hint(option: str, options: Sequence[str]) -> str:
     return near
 
 
+def _option_anywhere(option: str) -> str:
+    """How an option is chosen whose group was not named; empty for a word that nobody uses."""
+    if groups := _groups_with_option(option):
+        return f"{option} belongs to {groups}"
+    synonym = synonyms.any_option_synonym(option)
+    return f"write {synonym}" if synonym else ""
+
+
 def _groups_with_option(word: str) -> str:
     """The groups that have an option of this name, and how it is chosen; empty if none has, or many do."""
     conf = conf_dir()
@@ -177,8 +189,9 @@ def _explain_value(error: OmegaConfBaseException, list_keys: ListKeys) -> str:
     return f"{key}: {message}" if key else message
 
 
-def _no_key(key: str, _: Sequence[str], list_keys: ListKeys) -> str:
-    return explain_unknown_key(key.partition("=")[0], list_keys())
+def _no_key(text: str, overrides: Sequence[str], list_keys: ListKeys) -> str:
+    key = text.partition("=")[0]
+    return explain_unknown_key(key, list_keys(), _override_of(key, overrides).partition("=")[2])
 
 
 def _not_chosen(choice: str, _: Sequence[str], __: ListKeys) -> str:
@@ -192,8 +205,12 @@ def _sweep(override: str, _: Sequence[str], __: ListKeys) -> str:
 
 
 def _exists(key: str, overrides: Sequence[str], _: ListKeys) -> str:
-    override = next((text for text in overrides if text.lstrip("+~").partition("=")[0] == key), key)
-    return f"{key} exists already; write {override.lstrip('+')} without +"
+    return f"{key} exists already; write {_override_of(key, overrides).lstrip('+')} without +"
+
+
+def _override_of(key: str, overrides: Sequence[str]) -> str:
+    """The word that sets a key."""
+    return next((text for text in overrides if text.lstrip("+~").partition("=")[0] == key), key)
 
 
 def _choose(group: str, _: Sequence[str], __: ListKeys) -> str:

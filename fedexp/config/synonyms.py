@@ -1,9 +1,13 @@
 """Words of papers and other tools, and what to write for them here.
 
-A word is compared without case, blanks, dashes and underscores. It is looked up only after it was refused.
+A word is compared without case, blanks, dashes and underscores. It is looked up only after it was refused. In braces
+stands a value for example, instead of which the user's own is told where it fits.
 """
 
+import re
+import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 
 from fedexp.core.errors import normalize_word
 
@@ -143,42 +147,42 @@ KEYS: Mapping[str, str] = {
     "optim": "local=sgd, adam, adamw or rmsprop of the clients, server_optimizer=... of the server",
     "scheduler": "schedule=cosine",
     "lrscheduler": "schedule=cosine",
-    "alpha": "federation=dirichlet federation.alpha=0.1",
-    "beta": "federation=dirichlet federation.alpha=0.1",
-    "dirichlet": "federation=dirichlet federation.alpha=0.1",
+    "alpha": "federation=dirichlet federation.alpha={0.1}",
+    "beta": "federation=dirichlet federation.alpha={0.1}",
+    "dirichlet": "federation=dirichlet federation.alpha={0.1}",
     "iid": "federation=iid",
     "partitioner": "federation=...",
-    "mu": "algorithm=fedprox local.mu=0.01",
+    "mu": "algorithm=fedprox local.mu={0.01}",
     "strategy": "algorithm=... or aggregator=...",
     "method": "algorithm=...",
     "algo": "algorithm=...",
     "gpu": "engine.device=cuda",
     "cuda": "engine.device=cuda",
-    "epsilon": "privacy=dp_sgd privacy.clip=1 privacy.epsilon=3 privacy.delta=1e-5",
+    "epsilon": "privacy=dp_sgd privacy.clip=1 privacy.epsilon={3} privacy.delta=1e-5",
     "dp": "privacy=dp_sgd privacy.clip=1 privacy.epsilon=3 privacy.delta=1e-5",
-    "numclients": "scenario.clients=100",
-    "nclients": "scenario.clients=100",
-    "numrounds": "rounds=100",
-    "numepochs": "local.epochs=5",
-    "localepochs": "scenario.local_epochs=5",
-    "learningrate": "local.lr=0.1",
-    "fraction": "selector.fraction=0.1 selector.count=null",
-    "fractionfit": "selector.fraction=0.1 selector.count=null",
-    "fractiontrain": "selector.fraction=0.1 selector.count=null",
-    "joinratio": "selector.fraction=0.1 selector.count=null",
-    "clientfraction": "selector.fraction=0.1 selector.count=null",
+    "numclients": "scenario.clients={100}",
+    "nclients": "scenario.clients={100}",
+    "numrounds": "rounds={100}",
+    "numepochs": "local.epochs={5}",
+    "localepochs": "scenario.local_epochs={5}",
+    "learningrate": "local.lr={0.1}",
+    "fraction": "selector.fraction={0.1} selector.count=null",
+    "fractionfit": "selector.fraction={0.1} selector.count=null",
+    "fractiontrain": "selector.fraction={0.1} selector.count=null",
+    "joinratio": "selector.fraction={0.1} selector.count=null",
+    "clientfraction": "selector.fraction={0.1} selector.count=null",
     **dict.fromkeys(("dpsgd", "differentialprivacy"), "algorithm=dp_sgd"),
     **dict.fromkeys(("study", "studies"), "experiment=..., as fedexp list experiment shows"),
     **dict.fromkeys(
         ("straggler", "stragglers"), "fleet=simulated fleet.speed_spread=1, or 'scenario.local_epochs=[1,5]'"
     ),
     **dict.fromkeys(("churn", "dropouts"), "availability=markov"),
-    "name": "hydra.run.dir=outputs/NAME",
-    "output": "hydra.run.dir=FOLDER",
-    **dict.fromkeys(("outputdir", "outdir", "out", "folder", "dir", "rundir"), "hydra.run.dir=FOLDER"),
-    "device": "engine.device=cuda",
-    "workers": "engine.workers=2",
-    "seeds": "-m seed=0,1,2",
+    "name": "hydra.run.dir=outputs/{NAME}",
+    "output": "hydra.run.dir={FOLDER}",
+    **dict.fromkeys(("outputdir", "outdir", "out", "folder", "dir", "rundir"), "hydra.run.dir={FOLDER}"),
+    "device": "engine.device={cuda}",
+    "workers": "engine.workers={2}",
+    "seeds": "-m seed={0,1,2}",
     "mlflow": "tracker=mlflow",
     "tensorboard": "tracker=tensorboard",
     "wandb": "tracker=wandb",
@@ -216,9 +220,24 @@ def any_option_synonym(name: str) -> str | None:
     return next(filter(None, words), None)
 
 
-def key_synonym(key: str) -> str | None:
-    """The words that set what others call by this key; None for a word that nobody uses."""
-    return KEYS.get(normalize_word(key))
+def key_synonym(key: str, value: str = "") -> str | None:
+    """The words that set what others call by this key, to this value; None for a word that nobody uses."""
+    words = KEYS.get(normalize_word(key))
+    return words and re.sub(r"\{(.*?)\}", lambda match: _fitting(value, match[1]), words)
+
+
+def _fitting(value: str, example: str) -> str:
+    """A value that was typed if it may stand where the example does, else the example."""
+    text = {"gpu": "cuda"}.get(value, value.strip("[]") if "," in example else value)
+    if not text or shlex.quote(text) != text or ("," in example and "," not in text):
+        return example
+    return text if example.isupper() or _are_numbers(text) == _are_numbers(example) else example
+
+
+def _are_numbers(text: str) -> bool:
+    with suppress(ValueError):
+        return bool([float(entry) for entry in text.split(",")])
+    return False
 
 
 def metric_synonym(word: str) -> str | None:

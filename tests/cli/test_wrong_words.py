@@ -73,6 +73,16 @@ from fedexp import cli
         (["run", "algorithm=drfa"], "unknown option algorithm=drfa; write algorithm=agnostic"),
         (["run", "availability=SLN"], "unknown option availability=SLN; write availability=sin_lognormal"),
         (["run", "churn=0.1"], "unknown key or group churn; write availability=markov"),
+        (["run", "mu=0.1"], "unknown key or group mu; write algorithm=fedprox local.mu=0.1"),
+        (["run", "--mu", "0.3"], "unknown flag --mu; write algorithm=fedprox local.mu=0.3"),
+        (["run", "device=cpu"], "unknown key or group device; write engine.device=cpu"),
+        (["run", "method=Q-FFL"], "unknown key or group method; write algorithm=qfedavg"),
+        (
+            ["run", "strategy=krum"],
+            "unknown key or group strategy; krum belongs to aggregator and algorithm; write aggregator=krum or "
+            "algorithm=krum",
+        ),
+        (["run", "method=nonsense"], "unknown key or group method; write algorithm=..."),
         (["run", "fleet=stragglers"], "unknown option fleet=stragglers; write fleet=simulated fleet.speed_spread=1"),
         (["run", "evaluation.roa=0.9"], "evaluation.roa must be a list (each a number) or null, got 0.9; write [0.9]"),
         (["run", "evaluation.roa=high"], "evaluation.roa must be a list (each a number) or null, got 'high'"),

@@ -7,7 +7,12 @@ import pytest
 from fedexp.config import catalog, synonyms
 from fedexp.config.location import conf_dir
 
-ADVICE = sorted({*synonyms.KEYS.values(), *(words for names in synonyms.OPTIONS.values() for words in names.values())})
+ADVICE = sorted(
+    {
+        *(synonyms.key_synonym(key) or "" for key in synonyms.KEYS),
+        *(words for names in synonyms.OPTIONS.values() for words in names.values()),
+    }
+)
 
 
 @pytest.mark.parametrize("words", ADVICE)
@@ -39,3 +44,29 @@ def test_case_blanks_and_dashes_do_not_count(word):
     assert synonyms.option_synonym("algorithm", word) == "algorithm=fedadam, fedyogi or fedadagrad"
     assert synonyms.option_synonym("model", word) is None
     assert synonyms.key_synonym(word) is None
+
+
+@pytest.mark.parametrize("key", [key for key, words in synonyms.KEYS.items() if "{" in words])
+def test_the_value_that_was_typed_is_kept(key):
+    """A number where the example is a number, several where it is a list, a name where it is a name."""
+    example = re.search(r"\{(.*)\}", synonyms.KEYS[key])[1]
+    typed = "7,8" if "," in example else "7" if re.match(r"\d", example) else "cpu"
+    assert synonyms.key_synonym(key, typed) == re.sub(r"\{.*\}", typed, synonyms.KEYS[key])
+    assert example in synonyms.key_synonym(key)
+    assert example in synonyms.key_synonym(key, "two words")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("mu", "many", "algorithm=fedprox local.mu=0.01"),
+        ("mu", "0.1,1", "algorithm=fedprox local.mu=0.1,1"),
+        ("seeds", "[3,4]", "-m seed=3,4"),
+        ("seeds", "5", "-m seed=0,1,2"),
+        ("device", "gpu", "engine.device=cuda"),
+        ("device", "0", "engine.device=cuda"),
+        ("name", "7", "hydra.run.dir=outputs/7"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_not_told(key, value, words):
+    assert synonyms.key_synonym(key, value) == words
