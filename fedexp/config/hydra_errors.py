@@ -16,8 +16,9 @@ from omegaconf import DictConfig, ListConfig
 from omegaconf.errors import InterpolationKeyError, InterpolationToMissingValueError, OmegaConfBaseException
 from yaml import YAMLError
 
-from fedexp.config import catalog, synonyms
+from fedexp.config import catalog
 from fedexp.config.location import conf_dir
+from fedexp.config.vocabulary import synonyms
 from fedexp.core.errors import ConfigError, did_you_mean, first_line, normalize_word
 
 COMPOSE_ERRORS = (
@@ -147,9 +148,12 @@ def _missing_file(error: MissingConfigException) -> str:
 def _option_hint(option: str, options: Sequence[str]) -> str:
     """What was probably meant by an option that its group does not have: one of another group, or the nearest name."""
     near = f"; {did_you_mean(option, options)}" if options else ""
-    is_same_word = any(normalize_word(name) == normalize_word(option) for name in options)
-    if not is_same_word and (elsewhere := _groups_with_option(option)):
+    if any(normalize_word(name) == normalize_word(option) for name in options):
+        return near
+    if elsewhere := _groups_with_option(option):
         return f"; {option} belongs to {elsewhere}"
+    if (words := synonyms.nearest_in_kind(option)) is not None:
+        return f"; {option} is not here, {f'the nearest in kind: {words}' if words else 'nor is anything of its kind'}"
     if not near.startswith("; did you mean") and (synonym := synonyms.any_option_synonym(option)):
         return f"; write {synonym}"
     return near

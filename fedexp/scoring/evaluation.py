@@ -3,7 +3,7 @@
 from dataclasses import field
 from typing import Annotated, Literal
 
-from fedexp.config.synonyms import metric_synonym
+from fedexp.config.vocabulary.synonyms import metric_synonym
 from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.core.importing import FACTORY
 from fedexp.core.part import Part, Range

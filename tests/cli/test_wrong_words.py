@@ -83,6 +83,41 @@ from fedexp import cli
             "algorithm=krum",
         ),
         (["run", "method=nonsense"], "unknown key or group method; write algorithm=..."),
+        (
+            ["run", "pacing=async"],
+            "unknown option pacing=async; write algorithm=fedasync or fedbuff, or pacing=buffered, where the server "
+            "does not wait for all",
+        ),
+        (
+            ["run", "privacy=gaussian"],
+            "unknown option privacy=gaussian; write privacy=client_central, client_local or dp_sgd, whose noise is "
+            "Gaussian; attack=gaussian is an attack",
+        ),
+        (["run", "federation=random"], "unknown option federation=random; write federation=iid"),
+        (
+            ["run", "algorithm=FedDF"],
+            "unknown option algorithm=FedDF; FedDF is not here, the nearest in kind: local=fedntd",
+        ),
+        (
+            ["run", "aggregator=flame"],
+            "unknown option aggregator=flame; flame is not here, the nearest in kind: aggregator=norm_clipping or "
+            "multi_krum",
+        ),
+        (
+            ["run", "clustering=hierarchical"],
+            "unknown option clustering=hierarchical; hierarchical is not here, the nearest in kind: clustering=cfl or "
+            "kmeans_updates",
+        ),
+        (
+            ["run", "algorithm=heterofl"],
+            "unknown option algorithm=heterofl; heterofl is not here, nor is anything of its kind",
+        ),
+        (
+            ["run", "algorithm=fedxyz"],
+            "unknown option algorithm=fedxyz; known: feddyn, fedexp, fedprox, fedyogi, fedasync, fedbn, fedrs, fedamp, "
+            "... (53 in all)",
+        ),
+        (["run", "algorithm=fedprx"], "unknown option algorithm=fedprx; did you mean fedprox or fedper?"),
         (["run", "fleet=stragglers"], "unknown option fleet=stragglers; write fleet=simulated fleet.speed_spread=1"),
         (["run", "evaluation.roa=0.9"], "evaluation.roa must be a list (each a number) or null, got 0.9; write [0.9]"),
         (["run", "evaluation.roa=high"], "evaluation.roa must be a list (each a number) or null, got 'high'"),

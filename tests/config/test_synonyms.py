@@ -4,13 +4,16 @@ import re
 
 import pytest
 
-from fedexp.config import catalog, synonyms
+from fedexp.config import catalog
 from fedexp.config.location import conf_dir
+from fedexp.config.vocabulary import synonyms
+from fedexp.core.errors import normalize_word
 
 ADVICE = sorted(
     {
         *(synonyms.key_synonym(key) or "" for key in synonyms.KEYS),
         *(words for names in synonyms.OPTIONS.values() for words in names.values()),
+        *filter(None, synonyms.NEAREST.values()),
     }
 )
 
@@ -33,10 +36,25 @@ def test_every_advised_option_and_key_exists(words):
             assert value in catalog.options(conf_dir(), name) or value == "...", words
 
 
+@pytest.mark.parametrize("words", [words for words in ADVICE if re.search("=\\w+(, \\w+)* or \\w+", words)])
+def test_every_advised_alternative_exists(words):
+    """`algorithm=fedadam, fedyogi or fedadagrad` names three options of one group."""
+    for group, listed in re.findall(r"(\w+)=(\w+(?:, \w+)* or \w+)(?![\w=])", words):
+        assert set(re.split(", | or ", listed)) <= set(catalog.options(conf_dir(), group)), words
+
+
 def test_no_option_or_key_is_a_synonym_of_another():
     for group, names in synonyms.OPTIONS.items():
         assert not set(names) & {re.sub("_", "", option) for option in catalog.options(conf_dir(), group)}, group
     assert not set(synonyms.KEYS) & set(catalog.groups(conf_dir())) | set(synonyms.KEYS) & set(catalog.root(conf_dir()))
+
+
+def test_a_method_that_is_said_to_be_absent_is_no_option_and_no_synonym():
+    groups = catalog.groups(conf_dir())
+    here = {normalize_word(name) for group in groups for name in catalog.options(conf_dir(), group)}
+    here |= {name for names in synonyms.OPTIONS.values() for name in names}
+    assert not here & synonyms.NEAREST.keys()
+    assert all(name == normalize_word(name) for name in synonyms.NEAREST)
 
 
 @pytest.mark.parametrize("word", ["FedOpt", "fed_opt", "fed-opt", "FED OPT"])

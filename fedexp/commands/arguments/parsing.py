@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
-from fedexp.config.synonyms import key_synonym
+from fedexp.config.vocabulary.synonyms import key_synonym
 from fedexp.core.errors import ConfigError, did_you_mean
 
 COMMANDS = (
