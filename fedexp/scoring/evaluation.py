@@ -65,7 +65,8 @@ class Evaluation(Part):
         if self.own_test and self.personal_fraction:
             raise ConfigError(
                 "Evaluation.own_test=true measures clients on their own test examples, so that they hold out none, "
-                f"got evaluation.personal_fraction={self.personal_fraction:g}; set one of the two to its default"
+                f"got evaluation.personal_fraction={self.personal_fraction:g}; add evaluation.personal_fraction=0, or "
+                "leave evaluation.own_test out"
             )
         if self.fine_tune_epochs and not self.personal:
             raise ConfigError(
