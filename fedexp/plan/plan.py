@@ -95,6 +95,7 @@ class Forecast:
 
 def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressReporter) -> Forecast:
     """The cost of one run, whose command was given at `started` (`time.perf_counter`) and took `loaded_s` to load."""
+    process_s = time.perf_counter() - started + EXIT_SHARE * loaded_s
     progress.begin_step("reading the data")
     preparation = TimeBudget(PREPARATION_S)
     progress.stage = lambda: preparation.stage
@@ -110,7 +111,8 @@ def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressRepor
     outline = outline_run(exp, world, dry_run, rounds)
     spent, memory, gpu = None, None, None
     if result.tried_rounds:
-        spent = forecast.seconds(result, outline, elapsed_s + preparation.skipped_seconds(0.0, math.inf))
+        start_s = elapsed_s + preparation.skipped_seconds(0.0, math.inf)
+        spent = forecast.seconds(result, outline, start_s, process_s)
         memory, gpu = forecast.memory_mb(result, outline)
     return Forecast(
         choice=world.choice,
