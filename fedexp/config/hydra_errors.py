@@ -19,7 +19,8 @@ from yaml import YAMLError
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
 from fedexp.config.vocabulary import synonyms
-from fedexp.core.errors import ConfigError, did_you_mean, first_line, normalize_word
+from fedexp.config.vocabulary.hints import groups_with_option, hint_anywhere, option_hint
+from fedexp.core.errors import ConfigError, first_line
 
 COMPOSE_ERRORS = (
     HydraException,
@@ -29,8 +30,6 @@ COMPOSE_ERRORS = (
     RecursionError,
 )  # the last: a circle of keys
 LOGGING_ERRORS = (AssertionError, AttributeError, ImportError, KeyError, OSError, TypeError, ValueError)
-
-_MOST_GROUPS = 3  # that an option's name may stand for before naming them says nothing
 
 ListKeys = Callable[[], Sequence[str]]
 
@@ -93,7 +92,7 @@ def explain_unreadable(override: str) -> str:
     """Says how an override must be written."""
     key, equal, _ = override.partition("=")
     if not equal:
-        group = _groups_with_option(override)
+        group = groups_with_option(override)
         return f"cannot read {override!r}; {f'it belongs to {group}' if group else 'write key=value or group=option'}"
     if not re.fullmatch(r"\+{0,2}~?[\w./@:-]+", key) or key.startswith("-"):
         return f"cannot read {override!r}; {key!r} is no key"
@@ -117,7 +116,7 @@ def explain_unknown_key(key: str, key_names: Sequence[str], value: str = "") -> 
     )
     noun = "key" if head else "key or group"
     if synonym := synonyms.key_synonym(key, value):
-        chosen = _option_anywhere(value) if synonym.endswith("=...") else ""
+        chosen = hint_anywhere(value) if synonym.endswith("=...") else ""
         return f"unknown {noun} {key}; {chosen or f'write {synonym}'}"
     group, _, subkey = key.partition(".")
     elsewhere = catalog.options_with(conf_dir(), group, subkey) if subkey else []
@@ -135,51 +134,12 @@ def _missing_file(error: MissingConfigException) -> str:
         return f"unknown root config {option}; it must be a YAML file in the config folder"
     said_in = re.match(r"In '([^']+)'", str(error))
     where = f"{said_in[1]}.yaml: " if said_in and "/" in said_in[1] and not said_in[1].startswith("hydra/") else ""
-    synonym, working_folder = synonyms.option_synonym(group, option), Path("conf", group, f"{option}.yaml")
-    if synonym:
-        hint = f"; write {synonym}"
-    elif working_folder.is_file():
+    working_folder = Path("conf", group, f"{option}.yaml")
+    if working_folder.is_file() and not synonyms.option_synonym(group, option):
         hint = f"; to use {working_folder}, add --config-dir conf"
     else:
-        hint = _option_hint(option, error.options or ())
+        hint = option_hint(group, option, error.options or ())
     return f"{where}unknown option {group}={option}{hint}"
-
-
-def _option_hint(option: str, options: Sequence[str]) -> str:
-    """What was probably meant by an option that its group does not have: one of another group, or the nearest name."""
-    near = f"; {did_you_mean(option, options)}" if options else ""
-    if any(normalize_word(name) == normalize_word(option) for name in options):
-        return near
-    if elsewhere := _groups_with_option(option):
-        return f"; {option} belongs to {elsewhere}"
-    if (words := synonyms.nearest_in_kind(option)) is not None:
-        return f"; {option} is not here, {f'the nearest in kind: {words}' if words else 'nor is anything of its kind'}"
-    if not near.startswith("; did you mean") and (synonym := synonyms.any_option_synonym(option)):
-        return f"; write {synonym}"
-    return near
-
-
-def _option_anywhere(option: str) -> str:
-    """How an option is chosen whose group was not named; empty for a word that nobody uses."""
-    if groups := _groups_with_option(option):
-        return f"{option} belongs to {groups}"
-    synonym = synonyms.any_option_synonym(option)
-    return f"write {synonym}" if synonym else ""
-
-
-def _groups_with_option(word: str) -> str:
-    """The groups that have an option of this name, and how it is chosen; empty if none has, or many do."""
-    conf = conf_dir()
-    pairs = [
-        (group, name)
-        for group in catalog.groups(conf)
-        for name in catalog.options(conf, group)
-        if normalize_word(name) == normalize_word(word)
-    ]
-    if not 0 < len(pairs) <= _MOST_GROUPS:
-        return ""
-    groups = " and ".join(group for group, _ in pairs)
-    return f"{groups}; write {' or '.join(f'{group}={name}' for group, name in pairs)}"
 
 
 def _explain_value(error: OmegaConfBaseException, list_keys: ListKeys) -> str:

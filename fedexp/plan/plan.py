@@ -103,16 +103,14 @@ def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressRepor
     exp = world.exp
     elapsed_s = time.perf_counter() - started
     result = probe(exp, world, run.config, progress, min(MOST_S, max(LEAST_S, ANSWER_S - elapsed_s)))
-    result.closing_s += EXIT_SHARE * loaded_s
-    result.partial_stages = preparation.partial_stages + result.partial_stages
+    _add_untried(result, preparation, EXIT_SHARE * loaded_s)
     progress.begin_step("counting all rounds", print_now=False)
     dry_run, counted = usable_dry_run(exp, world)
     rounds, limit, reason = expected_rounds(exp, world, result, dry_run)
     outline = outline_run(exp, world, dry_run, rounds)
-    spent, memory, gpu = None, None, None
+    spent = memory = gpu = None
     if result.tried_rounds:
-        start_s = elapsed_s + preparation.skipped_seconds(0.0, math.inf)
-        spent = forecast.seconds(result, outline, start_s, process_s)
+        spent = forecast.seconds(result, outline, elapsed_s + preparation.skipped_seconds(0.0, math.inf), process_s)
         memory, gpu = forecast.memory_mb(result, outline)
     return Forecast(
         choice=world.choice,
@@ -135,6 +133,12 @@ def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressRepor
         versions=count_versions(exp, world, dry_run, rounds),
         disk_mb=forecast.disk_mb(result, outline, spent.rounds) if spent else None,
     )
+
+
+def _add_untried(result: ProbeResult, preparation: TimeBudget, exit_s: float) -> None:
+    """Adds what is no part of the trial: how the program ends, and what came before the first round."""
+    result.closing_s += exit_s
+    result.partial_stages = preparation.partial_stages + result.partial_stages
 
 
 def rows_at_once(exp: Experiment, world: World) -> RowsAtOnce:

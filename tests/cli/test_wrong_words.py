@@ -52,6 +52,25 @@ from fedexp import cli
         (["resume", "."], ". is no run folder: it has no config.json"),
         (["list", "a", "b", "c"], "list shows a group or one of its options, got 3 words: a b c"),
         (["list", "--config-dir", "mine", "selector"], "--config-dir must be a folder, got mine"),
+        (
+            ["list", "Krum"],
+            "Krum is no group, but an option of aggregator and algorithm; its keys: fedexp list aggregator krum or "
+            "fedexp list algorithm krum",
+        ),
+        (
+            ["list", "greedyfed"],
+            "greedyfed is no group, but an option of selector; its keys: fedexp list selector greedyfed",
+        ),
+        (["list", "feddf"], "unknown group feddf; feddf is not here, the nearest in kind: local=fedntd"),
+        (["list", "qffl"], "unknown group qffl; write algorithm=qfedavg"),
+        (
+            ["list", "privacy", "dp"],
+            "unknown option of privacy dp; write privacy=dp_sgd, client_central or client_local",
+        ),
+        (
+            ["list", "algorithm", "greedyfed"],
+            "unknown option of algorithm greedyfed; write selector=greedyfed",
+        ),
         (["list", "model", "mpl"], "unknown option of model mpl; did you mean mlp?"),
         (["run", "fleet.dropout=0.3"], "unknown key fleet.dropout; it belongs to fleet=half_normal or fleet=simulated"),
         (["run", "audit.count=3"], "unknown key audit.count; it belongs to audit=canaries"),
