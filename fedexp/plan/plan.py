@@ -216,12 +216,8 @@ def traffic_totals(exp: Experiment, result: ProbeResult, dry_run: DryRun | None,
     if dry_run is not None:
         dry_rounds = dry_run.dry_rounds[:rounds]
         clock = dry_rounds[-1].sim_s if exp.has_clock else None
-        return TrafficTotals(
-            sum(dry_round.mb_down for dry_round in dry_rounds),
-            sum(dry_round.mb_up for dry_round in dry_rounds),
-            clock,
-            True,
-        )
+        mb_down, mb_up = (sum(getattr(dry_round, name) for dry_round in dry_rounds) for name in ("mb_down", "mb_up"))
+        return TrafficTotals(mb_down, mb_up, clock, True)
     rows = [tried_round.row for tried_round in result.tried_rounds]
     if not rows:
         return TrafficTotals(None, None, None, False)

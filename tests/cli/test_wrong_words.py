@@ -71,6 +71,19 @@ from fedexp import cli
             ["list", "algorithm", "greedyfed"],
             "unknown option of algorithm greedyfed; write selector=greedyfed",
         ),
+        (
+            ["replay", "FLUTE"],
+            "unknown table FLUTE; lr_1000_clients speaks of it; a table of your own is a file NAME.yml",
+        ),
+        (
+            ["replay", "lr_100_clients"],
+            "unknown table lr_100_clients; did you mean lr_1000_clients?; a table of your own is a file NAME.yml",
+        ),
+        (
+            ["new", "metric", "f2"],
+            "metric cannot be an own part: it is a function f2(probabilities, targets) that returns a number; write it "
+            "into mine.py and add 'evaluation.metrics=[accuracy,mine:f2]'",
+        ),
         (["list", "model", "mpl"], "unknown option of model mpl; did you mean mlp?"),
         (["run", "fleet.dropout=0.3"], "unknown key fleet.dropout; it belongs to fleet=half_normal or fleet=simulated"),
         (["run", "audit.count=3"], "unknown key audit.count; it belongs to audit=canaries"),
