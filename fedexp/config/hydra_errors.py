@@ -20,7 +20,7 @@ from fedexp.config import catalog
 from fedexp.config.location import conf_dir
 from fedexp.config.vocabulary import synonyms
 from fedexp.config.vocabulary.hints import groups_with_option, hint_anywhere, option_hint
-from fedexp.core.errors import ConfigError, first_line
+from fedexp.core.errors import ConfigError, first_line, normalize_word
 
 COMPOSE_ERRORS = (
     HydraException,
@@ -91,6 +91,9 @@ def explain_logging_errors() -> Iterator[None]:
 def explain_unreadable(override: str) -> str:
     """Says how an override must be written."""
     key, equal, _ = override.partition("=")
+    words = re.split(r"[\s,]+", override)
+    if len(words) > 1 and all(re.fullmatch(r"\+*[\w./@]+=[^\s=]+", word) for word in words):
+        return f"cannot read {override!r}; write each apart: {' '.join(words)}"
     if not equal:
         group = groups_with_option(override)
         return f"cannot read {override!r}; {f'it belongs to {group}' if group else 'write key=value or group=option'}"
@@ -118,6 +121,8 @@ def explain_unknown_key(key: str, key_names: Sequence[str], value: str = "") -> 
     if synonym := synonyms.key_synonym(key, value):
         chosen = hint_anywhere(value) if synonym.endswith("=...") else ""
         return f"unknown {noun} {key}; {chosen or f'write {synonym}'}"
+    if same_letters := [name for name in key_names if "." in name and _letters(name) == _letters(key)]:
+        return f"unknown {noun} {key}; write {same_letters[0]}={value or '...'}"
     group, _, subkey = key.partition(".")
     elsewhere = catalog.options_with(conf_dir(), group, subkey) if subkey else []
     if elsewhere and f"{group}.{subkey}" not in close:
@@ -140,6 +145,11 @@ def _missing_file(error: MissingConfigException) -> str:
     else:
         hint = option_hint(group, option, error.options or ())
     return f"{where}unknown option {group}={option}{hint}"
+
+
+def _letters(key: str) -> str:
+    """A key as people remember it, who write local_lr for local.lr."""
+    return normalize_word(key.replace(".", ""))
 
 
 def _explain_value(error: OmegaConfBaseException, list_keys: ListKeys) -> str:

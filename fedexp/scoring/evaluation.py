@@ -96,6 +96,8 @@ def refuse_names(entries: tuple[str, ...]) -> None:
         if not FACTORY.fullmatch(entry):
             hint = metric_synonym(entry) or _as_function(entry)
             cure = f"write {hint}" if hint else did_you_mean(entry, BUILT_IN)
+            if cure.startswith("known") and entry.isidentifier():
+                cure = f"write mine:{entry} for a function in mine.py; {cure}"
             raise ConfigError(
                 f"Evaluation.metrics must be built-in metrics, or functions of yours as module:function, got {entry}; "
                 f"{cure}"

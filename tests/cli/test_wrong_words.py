@@ -105,6 +105,8 @@ from fedexp import cli
         (["run", "algorithm=drfa"], "unknown option algorithm=drfa; write algorithm=agnostic"),
         (["run", "availability=SLN"], "unknown option availability=SLN; write availability=sin_lognormal"),
         (["run", "churn=0.1"], "unknown key or group churn; write availability=markov"),
+        (["run", "local_lr=0.1"], "unknown key or group local_lr; write local.lr=0.1"),
+        (["run", "rounds=2 seed=3"], "cannot read 'rounds=2 seed=3'; write each apart: rounds=2 seed=3"),
         (["run", "mu=0.1"], "unknown key or group mu; write algorithm=fedprox local.mu=0.1"),
         (["run", "--mu", "0.3"], "unknown flag --mu; write algorithm=fedprox local.mu=0.3"),
         (["run", "device=cpu"], "unknown key or group device; write engine.device=cpu"),
