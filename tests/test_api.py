@@ -87,6 +87,22 @@ def test_it_prints_what_the_command_prints_unless_it_is_quiet(capsys: pytest.Cap
         (("points=methods.csv",), {}, "run makes one run, got points=...; call fedexp.sweep for several"),
         (("--cfg",), {}, "got the flag --cfg"),
         ((3,), {}, "got 3; name values: seed=1"),
+        (({"local.lr": 0.1},), {}, "got {'local.lr': 0.1}; write **{'local.lr': 0.1}"),
+        ((["seed=1"],), {}, "got ['seed=1']; write *['seed=1']"),
+        ((), {"local_lr": 0.1}, 'unknown key or group local_lr; write "local.lr=0.1"'),
+        ((), {"mu": 0.1}, 'unknown key or group mu; write "algorithm=fedprox", "local.mu=0.1"'),
+        ((), {"seeds": [3, 4]}, 'unknown key or group seeds; call fedexp.sweep("seed=3,4")'),
+        (("rounds=2 seed=3",), {}, 'cannot read \'rounds=2 seed=3\'; write "rounds=2", "seed=3"'),
+        ((), {"seed": [0, 1]}, "got [0, 1]; for a run of each call fedexp.sweep(seed=[...])"),
+        ((), {"seed": range(2)}, "got [0, 1]; for a run of each call fedexp.sweep(seed=[...])"),
+        ((), {"local.lr": [0.1, 0.2]}, 'for a run of each call fedexp.sweep(**{"local.lr": [...]})'),
+        (
+            (),
+            {"evaluation.metrics": ["accuracy", sum]},
+            'got the object sum; write it into a file, mine.py, and give "mine:sum"',
+        ),
+        ((), {"selector": dict}, "got the object dict; write it into a file, as fedexp new does"),
+        (("evaluation.metrics=[f2]",), {}, "got f2; write mine:f2 for a function in mine.py; known: accuracy"),
     ],
 )
 def test_what_cannot_work_is_an_exception_and_leaves_nothing(words: tuple, keys: dict, complaint: str):
@@ -254,6 +270,15 @@ def test_one_loop_at_a_time():
     assert [row["round"] for row in rounds(*TINY, quiet=True)] == [1, 2]
     with pytest.raises(ConfigError, match="unknown key selector"):
         next(rounds("selector.cout=3"))
+
+
+def test_a_run_within_a_loop_whose_workers_are_there_says_to_leave_it():
+    loop = rounds(*TINY, "engine.workers=2", quiet=True)
+    next(loop)
+    with pytest.raises(ConfigError, match="leave the loop first"):
+        run(*TINY, quiet=True)
+    loop.close()
+    assert run(*TINY, quiet=True).is_finished
 
 
 def test_a_sweep_is_the_command_and_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

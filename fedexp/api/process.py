@@ -57,6 +57,11 @@ def _put_in_python_words(error: BaseException) -> None:
         error.args = (in_python_words(str(error)),)
 
 
+def is_loop_open() -> bool:
+    """Whether a loop over rounds is open."""
+    return bool(_LOOPS)
+
+
 @contextmanager
 def one_loop_at_a_time() -> Iterator[None]:
     """Allows one open loop over rounds."""

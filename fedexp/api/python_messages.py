@@ -1,7 +1,7 @@
 """Messages in the words of a script: arguments of functions where the command line has flags."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -9,13 +9,19 @@ from hydra.errors import HydraException
 
 from fedexp.core.errors import ConfigError
 
-_PHRASES = (
+_PHRASES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"--config-dir (?!must\b)([\w./~-]+)", r"config_dir='\1'"),
     (r"--trust-modules ([\w.]+)", r"trust_modules=['\1']"),
     (r"--config-dir\b", "config_dir"),
     (r"--trust-modules\b", "trust_modules"),
     (r"--(round|client|quiet)\b", r"\1"),
     (r"\badd -m to run each of them", "call fedexp.sweep to run each of them"),
+    (r"\bwrite -m (\S+=\S+)", r'call fedexp.sweep("\1")'),
+    (r"; write (each apart: )?((?:[\w./+]+=\S+ ?)+)$", lambda match: f"; write {_strings(match[2])}"),
+    (
+        r"^([\w.]+) must be (?!.*\blist\b).*, got \[.*\]$",
+        lambda match: f"{match[0]}; for a run of each call fedexp.sweep({_keyword(match[1])})",
+    ),
 )
 
 
@@ -24,6 +30,16 @@ def in_python_words(message: str) -> str:
     for pattern, replacement in _PHRASES:
         message = re.sub(pattern, replacement, message)
     return message
+
+
+def _strings(words: str) -> str:
+    """Words of the command line as arguments of a function."""
+    return ", ".join(f'"{word}"' for word in words.split())
+
+
+def _keyword(key: str) -> str:
+    """A keyword argument with several values."""
+    return f'**{{"{key}": [...]}}' if "." in key else f"{key}=[...]"
 
 
 def refuse_contradictions(words: Sequence[object], keyword_words: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import torch.distributed as dist
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
+from fedexp.api.process import is_loop_open
 from fedexp.api.python_messages import refuse_contradictions
 from fedexp.config.compose import Composer, Request, make_composer
 from fedexp.config.location import conf_dir
@@ -23,6 +24,7 @@ _SWEEPS = "call fedexp.sweep for several"
 
 def run_words(overrides: Sequence[str], keys: Mapping[str, Any], folder: Location | None = None) -> list[str]:
     """The words of a run; raises ConfigError where a word and a keyword argument contradict each other."""
+    _refuse_functions(keys)
     keyword_words = [f"{key}={override_text(value)}" for key, value in keys.items()]
     keyword_words += [] if folder is None else [f"hydra.run.dir={override_text(folder)}"]
     refuse_contradictions(overrides, keyword_words)
@@ -36,6 +38,7 @@ def sweep_words(
     folder: Location | None,
 ) -> list[str]:
     """The words of a sweep; a list, tuple or range gives several values of its key."""
+    _refuse_functions(keys)
     several = {key: value for key, value in keys.items() if isinstance(value, list | tuple | range)}
     keyword_words = [f"{key}={override_text(value)}" for key, value in keys.items() if key not in several]
     keyword_words += [f"{key}={','.join(map(override_text, values))}" for key, values in several.items()]
@@ -43,6 +46,17 @@ def sweep_words(
     refuse_contradictions(overrides, keyword_words)
     words = [*overrides, *keyword_words]
     return words if points is None else [*words, f"points={_points_text(points)}"]
+
+
+def _refuse_functions(keys: Mapping[str, Any]) -> None:
+    """Raises ConfigError for a function or a class: other processes, and a later `verify`, must find it in a file."""
+    for key, value in keys.items():
+        for entry in value if isinstance(value, list | tuple) else [value]:
+            if callable(entry):
+                name = getattr(entry, "__name__", type(entry).__name__)
+                label = name if name.isidentifier() else "NAME"
+                cure = f'mine.py, and give "mine:{label}"' if key == "evaluation.metrics" else "as fedexp new does"
+                raise ConfigError(f"{key} must be given in words, got the object {name}; write it into a file, {cure}")
 
 
 def _points_text(points: Location | Sequence[Mapping[str, Any]]) -> str:
@@ -78,6 +92,11 @@ def refuse_distributed() -> None:
     """Raises ConfigError in a process of torchrun, and in one with a process group."""
     if under_torchrun():
         raise ConfigError("run in a script must be the only process, got torchrun; use torchrun -m fedexp run ...")
+    if dist.is_initialized() and is_loop_open():
+        raise ConfigError(
+            "run needs the process for itself, but a loop over the rounds of another run is open and has worker "
+            "processes; leave the loop first (break, or let it end), or give that run engine.workers=1"
+        )
     if dist.is_initialized():
         raise ConfigError("run makes its own process group; end yours with torch.distributed.destroy_process_group()")
 
@@ -85,7 +104,9 @@ def refuse_distributed() -> None:
 def _refuse_flags(words: list[str]) -> None:
     for word in words:
         if not isinstance(word, str):
-            raise ConfigError(f"run takes words such as 'selector=random', got {word!r}; name values: seed=1")
+            stars = "**" if isinstance(word, Mapping) else "*" if isinstance(word, list | tuple) else ""
+            cure = f"write {stars}{word!r}" if stars else "name values: seed=1"
+            raise ConfigError(f"run takes words such as 'selector=random', got {word!r}; {cure}")
         if word in ("-m", "--multirun", "hydra.mode=MULTIRUN"):
             raise ConfigError(f"run makes one run, got {word}; {_SWEEPS}")
         if word.startswith("-"):

@@ -18,9 +18,9 @@ from fedexp.commands.arguments.json_document import add_json_flag, json_document
 from fedexp.commands.arguments.parsing import InvalidArgument, Parser, complete_folder
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
-from fedexp.files.atomic import display_path, write_atomically
+from fedexp.files.atomic import display_path, shell_path, write_atomically
 from fedexp.process.terminal import width
-from fedexp.run.folders import OUTPUTS, is_run
+from fedexp.run.folders import OUTPUTS, is_run, is_sweep
 
 if TYPE_CHECKING:
     from fedexp.compare.pairing import MethodPair
@@ -74,7 +74,7 @@ def act(words: list[str]) -> int:
     arguments = build_parser().read(words[:split_position])
     a = _side("before", vars(arguments).pop("runs"))
     arguments = build_parser().read(words[split_position:], arguments)
-    b = _side("after", [*arguments.against, *arguments.runs])
+    b = _side("after", [*arguments.against, *arguments.runs], a[0][0])
     from fedexp.compare import conditions, page, pairing, study
     from fedexp.report.read.runs import collect_runs
 
@@ -99,15 +99,24 @@ def act(words: list[str]) -> int:
     return report_failed(failed)
 
 
-def _side(name: str, words: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
-    """The folders among the words, and the KEY=VALUE words that pick runs of them."""
+def _side(name: str, words: Sequence[str], a_folder: Path | None = None) -> tuple[list[Path], dict[str, str]]:
+    """The folders among the words, and the KEY=VALUE words that pick runs of them; `a_folder` is one of A."""
     picks = [word for word in words if "=" in word and not Path(word).exists()]
     folders = [Path(word) for word in words if word not in picks]
     if not folders:
-        raise ConfigError(
-            f"compare needs folders of runs {name} --against; e.g. fedexp compare outputs/A --against outputs/B"
-        )
+        raise ConfigError(f"compare needs folders of runs {name} --against; e.g. {_example(a_folder)}")
     return folders, dict(word.split("=", 1) for word in picks)
+
+
+def _example(folder: Path | None) -> str:
+    """A whole command; of a sweep its methods against the first of them."""
+    if folder is None or not is_sweep(folder):
+        return f"fedexp compare {shell_path(folder or Path('outputs/A'))} --against outputs/B"
+    from fedexp.sweep.frame import points
+
+    varied = next((point["varied"] for point in points(folder)), {})
+    pick = "".join(f" {key}={short_text(value)}" for key, value in list(varied.items())[:1])
+    return f"fedexp compare {shell_path(folder)} --against {shell_path(folder)}{pick or ' KEY=VALUE'}"
 
 
 def _measures(value: str) -> list[str]:

@@ -15,7 +15,8 @@ from fedexp.commands.arguments.parsing import Parser
 from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
 from fedexp.config.override_text import plain_text
-from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.config.vocabulary.hints import MOST_GROUPS, option_hint
+from fedexp.core.errors import ConfigError, normalize_word
 from fedexp.files.atomic import display_path
 
 RUN = """
@@ -91,7 +92,7 @@ def marked_options(conf: Path, group: str, config_dir: Path | None = None) -> li
 
 def describe_group(conf: Path, group: str, config_dir: Path | None = None) -> str:
     """Describes every option of a group."""
-    _demand_known(group, "group", candidates.groups(config_dir))
+    _demand_group(group, config_dir)
     names = {name.rstrip("*+"): name for name in sorted(marked_options(conf, group, config_dir))}
     width = max(map(len, names.values()))
     descriptions = {
@@ -108,8 +109,10 @@ def _legend(config_dir: Path | None) -> str:
 
 def describe_option(conf: Path, group: str, option: str, config_dir: Path | None = None) -> str:
     """Describes an option: what it does, and every key it sets, with its value and the file's comment on it."""
-    _demand_known(group, "group", candidates.groups(config_dir))
-    _demand_known(option, f"option of {group}", candidates.options(group, config_dir))
+    _demand_group(group, config_dir)
+    names = candidates.options(group, config_dir)
+    if option not in names:
+        raise ConfigError(f"unknown option of {group} {option}{option_hint(group, option, names)}")
     conf = candidates.source_folder(group, option, config_dir)
     return f"{group}={option}: {catalog.description(conf, group, option)}\n" + _align(option_keys(conf, group, option))
 
@@ -128,9 +131,22 @@ def option_keys(conf: Path, group: str, option: str) -> dict[str, str]:
     }
 
 
-def _demand_known(name: str, kind: str, names: list[str]) -> None:
-    if name not in names:
-        raise ConfigError(f"unknown {kind} {name}; {did_you_mean(name, names)}")
+def _demand_group(name: str, config_dir: Path | None) -> None:
+    """Refuses what is no group; of an option it says whose it is, as a group is what people leave out."""
+    groups = candidates.groups(config_dir)
+    if name in groups:
+        return
+    matches = [
+        (group, option)
+        for group in groups
+        for option in candidates.options(group, config_dir)
+        if normalize_word(option) == normalize_word(name)
+    ]
+    if 0 < len(matches) <= MOST_GROUPS:
+        commands = " or ".join(f"fedexp list {group} {option}" for group, option in matches)
+        owners = " and ".join(group for group, _ in matches)
+        raise ConfigError(f"{name} is no group, but an option of {owners}; its keys: {commands}")
+    raise ConfigError(f"unknown group {name}{option_hint('', name, groups)}")
 
 
 def _align(rows: Mapping[str, str]) -> str:

@@ -23,6 +23,7 @@ from fedexp.commands.arguments.parsing import (
     integer_at_least,
     nonempty_text,
 )
+from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.process.exits import FAILURE, interruptible, print_error
@@ -102,7 +103,18 @@ def _list_tables(into: Path, content: dict[str, Any]) -> str:
     tables = overview.read_progress(into)
     grid = overview.progress_grid(tables)
     content["tables"] = [dict(zip(grid.headings, row, strict=True)) for row in grid.rows]
-    return grid.fit_width(width(), "see the pages", Grid.aligned_text) if tables else "no tables\n"
+    text = grid.fit_width(width(), "see the pages", Grid.aligned_text) if tables else "no tables\n"
+    return text if any(line.done for line in tables) else f"{text}\n{_where_results_are(into)}\n"
+
+
+def _where_results_are(into: Path) -> str:
+    """Where the results are that were published with the program, as none is in the folder that was looked into."""
+    folder = conf_dir().parent / "scripts" / "replays"
+    where = display_path(folder) if folder.is_dir() else "scripts/replays of the repository"
+    return (
+        f"These count the runs in {display_path(into)}, where there is none. Ours lie in {where}, as its README.md "
+        "tells: --into DIR counts them."
+    )
 
 
 def _hours(text: str) -> float:

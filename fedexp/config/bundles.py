@@ -1,5 +1,8 @@
-"""The parts that a bundle of the group `algorithm` chooses, which are what gives it its name."""
+"""What a bundle chooses and sets: the parts of an algorithm give it its name, and nobody typed its values."""
 
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +10,7 @@ from omegaconf import DictConfig
 
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
+from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
 
 GROUP = "algorithm"
@@ -19,9 +23,7 @@ def refuse_replaced_parts(config: DictConfig) -> None:
     """
     chosen: dict[str, Any] = dict(config.hydra.runtime.choices)
     name = chosen.get(GROUP)
-    folders = (Path(source.path) for source in config.hydra.runtime.config_sources if source.schema == "file")
-    paths = (folder / GROUP / f"{name}.yaml" for folder in folders)
-    path = next((path for path in paths if path.is_file()), None)
+    path = _file(config, GROUP, name)
     if path is None:
         return
     parts = catalog.choices(path)
@@ -35,3 +37,33 @@ def refuse_replaced_parts(config: DictConfig) -> None:
                 f"{GROUP}={name} chooses {group}={option}, but the run has {group}={chosen[group]}; leave one of them "
                 f"out, or name the parts: {words}"
             )
+
+
+@contextmanager
+def name_setters(config: DictConfig, overrides: Sequence[str]) -> Iterator[None]:
+    """Says in a refusal of a composed config of a value in it which bundle set it, if nobody typed it."""
+    try:
+        yield
+    except ConfigError as error:
+        message, typed = str(error), {word.lstrip("+~").partition("=")[0] for word in overrides}
+        for key, value, bundle in _bundle_values(config):
+            before, word, after = message.partition(f"{key}={short_text(value)}")
+            if word and key not in typed and not re.match(r"[\w.]", after):
+                message = f"{before}{word} (set by {bundle}){after}"
+        error.args = (message,)
+        raise
+
+
+def _bundle_values(config: DictConfig) -> Iterator[tuple[str, Any, str]]:
+    """Yields each key that a bundle sets, its value, and the bundle as it is chosen."""
+    for group, option in dict(config.hydra.runtime.choices).items():
+        path = _file(config, group, option)
+        if path and catalog.is_global(path):
+            for key, value in catalog.dotted_values(catalog.load(path)).items():
+                yield key, value, f"{group}={option}"
+
+
+def _file(config: DictConfig, group: str, option: Any) -> Path | None:
+    """The file of an option that a composed config chose; None where it lies in a package."""
+    folders = (Path(source.path) for source in config.hydra.runtime.config_sources if source.schema == "file")
+    return next((path for path in (folder / group / f"{option}.yaml" for folder in folders) if path.is_file()), None)

@@ -16,9 +16,11 @@ from omegaconf import DictConfig, ListConfig
 from omegaconf.errors import InterpolationKeyError, InterpolationToMissingValueError, OmegaConfBaseException
 from yaml import YAMLError
 
-from fedexp.config import catalog, synonyms
+from fedexp.config import catalog
 from fedexp.config.location import conf_dir
-from fedexp.core.errors import ConfigError, did_you_mean, first_line, normalize_word
+from fedexp.config.vocabulary import synonyms
+from fedexp.config.vocabulary.hints import groups_with_option, hint_anywhere, option_hint
+from fedexp.core.errors import ConfigError, first_line, normalize_word
 
 COMPOSE_ERRORS = (
     HydraException,
@@ -28,8 +30,6 @@ COMPOSE_ERRORS = (
     RecursionError,
 )  # the last: a circle of keys
 LOGGING_ERRORS = (AssertionError, AttributeError, ImportError, KeyError, OSError, TypeError, ValueError)
-
-_MOST_GROUPS = 3  # that an option's name may stand for before naming them says nothing
 
 ListKeys = Callable[[], Sequence[str]]
 
@@ -91,16 +91,22 @@ def explain_logging_errors() -> Iterator[None]:
 def explain_unreadable(override: str) -> str:
     """Says how an override must be written."""
     key, equal, _ = override.partition("=")
+    words = re.split(r"[\s,]+", override)
+    if len(words) > 1 and all(re.fullmatch(r"\+*[\w./@]+=[^\s=]+", word) for word in words):
+        return f"cannot read {override!r}; write each apart: {' '.join(words)}"
     if not equal:
-        group = _groups_with_option(override)
+        group = groups_with_option(override)
         return f"cannot read {override!r}; {f'it belongs to {group}' if group else 'write key=value or group=option'}"
     if not re.fullmatch(r"\+{0,2}~?[\w./@:-]+", key) or key.startswith("-"):
         return f"cannot read {override!r}; {key!r} is no key"
     return f"cannot read {override!r}; close brackets and quotes, and quote a value with special signs: {key}='\"...\"'"
 
 
-def explain_unknown_key(key: str, key_names: Sequence[str]) -> str:
-    """Names the keys that were probably meant: a sibling, the same last word elsewhere, or anything close."""
+def explain_unknown_key(key: str, key_names: Sequence[str], value: str = "") -> str:
+    """Names the keys that were probably meant: a sibling, the same last word elsewhere, or anything close.
+
+    `value` is what was typed for the key.
+    """
     head, _, tail = key.rpartition(".")
     siblings = {name.rpartition(".")[2]: name for name in key_names if name.rpartition(".")[0] == head}
     same_tail = [name for name in key_names if name.rpartition(".")[2] == tail]
@@ -112,8 +118,11 @@ def explain_unknown_key(key: str, key_names: Sequence[str]) -> str:
         or [tails[name] for name in difflib.get_close_matches(tail, tails, n=2, cutoff=0.75)]
     )
     noun = "key" if head else "key or group"
-    if synonym := synonyms.key_synonym(key):
-        return f"unknown {noun} {key}; write {synonym}"
+    if synonym := synonyms.key_synonym(key, value):
+        chosen = hint_anywhere(value) if synonym.endswith("=...") else ""
+        return f"unknown {noun} {key}; {chosen or f'write {synonym}'}"
+    if same_letters := [name for name in key_names if "." in name and _letters(name) == _letters(key)]:
+        return f"unknown {noun} {key}; write {same_letters[0]}={value or '...'}"
     group, _, subkey = key.partition(".")
     elsewhere = catalog.options_with(conf_dir(), group, subkey) if subkey else []
     if elsewhere and f"{group}.{subkey}" not in close:
@@ -130,40 +139,17 @@ def _missing_file(error: MissingConfigException) -> str:
         return f"unknown root config {option}; it must be a YAML file in the config folder"
     said_in = re.match(r"In '([^']+)'", str(error))
     where = f"{said_in[1]}.yaml: " if said_in and "/" in said_in[1] and not said_in[1].startswith("hydra/") else ""
-    synonym, working_folder = synonyms.option_synonym(group, option), Path("conf", group, f"{option}.yaml")
-    if synonym:
-        hint = f"; write {synonym}"
-    elif working_folder.is_file():
+    working_folder = Path("conf", group, f"{option}.yaml")
+    if working_folder.is_file() and not synonyms.option_synonym(group, option):
         hint = f"; to use {working_folder}, add --config-dir conf"
     else:
-        hint = _option_hint(option, error.options or ())
+        hint = option_hint(group, option, error.options or ())
     return f"{where}unknown option {group}={option}{hint}"
 
 
-def _option_hint(option: str, options: Sequence[str]) -> str:
-    """What was probably meant by an option that its group does not have: one of another group, or the nearest name."""
-    near = f"; {did_you_mean(option, options)}" if options else ""
-    is_same_word = any(normalize_word(name) == normalize_word(option) for name in options)
-    if not is_same_word and (elsewhere := _groups_with_option(option)):
-        return f"; {option} belongs to {elsewhere}"
-    if not near.startswith("; did you mean") and (synonym := synonyms.any_option_synonym(option)):
-        return f"; write {synonym}"
-    return near
-
-
-def _groups_with_option(word: str) -> str:
-    """The groups that have an option of this name, and how it is chosen; empty if none has, or many do."""
-    conf = conf_dir()
-    pairs = [
-        (group, name)
-        for group in catalog.groups(conf)
-        for name in catalog.options(conf, group)
-        if normalize_word(name) == normalize_word(word)
-    ]
-    if not 0 < len(pairs) <= _MOST_GROUPS:
-        return ""
-    groups = " and ".join(group for group, _ in pairs)
-    return f"{groups}; write {' or '.join(f'{group}={name}' for group, name in pairs)}"
+def _letters(key: str) -> str:
+    """A key as people remember it, who write local_lr for local.lr."""
+    return normalize_word(key.replace(".", ""))
 
 
 def _explain_value(error: OmegaConfBaseException, list_keys: ListKeys) -> str:
@@ -177,8 +163,9 @@ def _explain_value(error: OmegaConfBaseException, list_keys: ListKeys) -> str:
     return f"{key}: {message}" if key else message
 
 
-def _no_key(key: str, _: Sequence[str], list_keys: ListKeys) -> str:
-    return explain_unknown_key(key.partition("=")[0], list_keys())
+def _no_key(text: str, overrides: Sequence[str], list_keys: ListKeys) -> str:
+    key = text.partition("=")[0]
+    return explain_unknown_key(key, list_keys(), _override_of(key, overrides).partition("=")[2])
 
 
 def _not_chosen(choice: str, _: Sequence[str], __: ListKeys) -> str:
@@ -192,8 +179,12 @@ def _sweep(override: str, _: Sequence[str], __: ListKeys) -> str:
 
 
 def _exists(key: str, overrides: Sequence[str], _: ListKeys) -> str:
-    override = next((text for text in overrides if text.lstrip("+~").partition("=")[0] == key), key)
-    return f"{key} exists already; write {override.lstrip('+')} without +"
+    return f"{key} exists already; write {_override_of(key, overrides).lstrip('+')} without +"
+
+
+def _override_of(key: str, overrides: Sequence[str]) -> str:
+    """The word that sets a key."""
+    return next((text for text in overrides if text.lstrip("+~").partition("=")[0] == key), key)
 
 
 def _choose(group: str, _: Sequence[str], __: ListKeys) -> str:

@@ -29,7 +29,7 @@ def _format(value: Any, format_scalar: Callable[[Any], str]) -> str:
         return "null" if value is None else str(value).lower()
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{name}:{_format(entry, format_scalar)}" for name, entry in value.items()) + "}"
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | range):
         return "[" + ",".join(_format(entry, format_scalar) for entry in value) + "]"
     return format_scalar(value)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 MAX_LISTED = 40  # names that are still listed one by one
 MAX_CLOSEST = 8  # of more than those
+_CLOSE = 0.6  # share of the letters that a name must have in common with another to be meant
 MAX_MESSAGE = 400  # characters of an exception's words that are shown
 
 
@@ -20,12 +21,21 @@ class RunError(RuntimeError):
 def did_you_mean(name: str, names: Sequence[str]) -> str:
     """A hint for a mistyped name: the closest known ones; where nothing is close all of them, of many the first few."""
     same = [candidate for candidate in names if normalize_word(candidate) == normalize_word(name)]
-    close = same or difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    if close:
-        best = difflib.SequenceMatcher(None, close[0], name).ratio()
-        close = same or difflib.get_close_matches(name, close, n=3, cutoff=0.7 * best)  # only those nearly as close
+    if close := same or _close_names(name, names):
         return "did you mean " + " or ".join(close) + "?"
     return "known: " + (", ".join(sorted(names)) if len(names) <= MAX_LISTED else closest_names(name, names))
+
+
+def _close_names(name: str, names: Sequence[str]) -> list[str]:
+    """At most three names, each nearly as close as the closest; that two methods begin with "fed" says nothing."""
+    pairs = sorted(((_closeness(candidate, name), candidate) for candidate in names), reverse=True)[:3]
+    return [candidate for ratio, candidate in pairs if ratio >= max(_CLOSE, 0.7 * pairs[0][0])]
+
+
+def _closeness(candidate: str, name: str) -> float:
+    """The share of letters that two names have in common, from 0 to 1."""
+    skipped = 3 * (candidate.startswith("fed") and name.startswith("fed"))
+    return difflib.SequenceMatcher(None, candidate[skipped:], name[skipped:]).ratio()
 
 
 def normalize_word(word: str) -> str:

@@ -36,11 +36,16 @@ COPIES = {  # our option that a new part of a group is a copy of
 }
 LINE = 120  # characters
 BUNDLE = 'chooses options of other groups and needs no code; write a YAML file as "An experiment" in docs/parts.md does'
+METRIC = (
+    "is a function f2(probabilities, targets) that returns a number; write it into mine.py and add "
+    "'evaluation.metrics=[accuracy,mine:f2]'"
+)
 HYDRAS = "is Hydra's own, and runs the points of a sweep; install a plugin of Hydra"
 NO_PARTS = {
     "engine": "computes what the parts say and must not change it; write a rule of training: fedexp new local NAME",
     "server_schedule": "has the options of schedule; write fedexp new schedule NAME and copy its option here",
     **dict.fromkeys(("algorithm", "experiment", "partition", "setting"), BUNDLE),
+    **dict.fromkeys(("metric", "metrics", "evaluation"), METRIC),
     **dict.fromkeys(("hydra/launcher", "hydra/sweeper", "launcher", "sweeper"), HYDRAS),
 }
 REQUIRED_OVERRIDES = {  # what a part of the group needs to have anything to do

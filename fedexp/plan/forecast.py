@@ -31,21 +31,30 @@ class RunOutline:
 
 @dataclass(frozen=True)
 class Seconds:
-    """The parts of a run's time; `round` is an average later round, with its evaluation if all are evaluated."""
+    """The parts of a run's time; `round` is an average later round, with its evaluation if all are evaluated.
+
+    `process` is the part of `start` and `closing` that the points of a sweep have in common: it starts and ends the
+    program, and reads the configs of all points.
+    """
 
     start: float
     first: float
     round: float
     rounds: float  # all of them
     closing: float
+    process: float = 0.0
 
     @property
     def total(self) -> float:
         return self.start + self.rounds + self.closing
 
+    def of_points(self, points: int) -> float:
+        """How long so many points take, one after another in one process."""
+        return points * (self.total - self.process) + self.process
 
-def seconds(result: ProbeResult, outline: RunOutline, start_s: float) -> Seconds:
-    """How long the run will take from the command to its end."""
+
+def seconds(result: ProbeResult, outline: RunOutline, start_s: float, process_s: float = 0.0) -> Seconds:
+    """How long the run will take from the command to its end; `process_s` of it are the program's, not the run's."""
     tried = result.tried_rounds
     timed = [tried_round for tried_round in tried if tried_round.seconds is not None]
     evaluation = median(tried_round.evaluation_s for tried_round in tried)
@@ -67,7 +76,8 @@ def seconds(result: ProbeResult, outline: RunOutline, start_s: float) -> Seconds
     all_rounds_s = result.first_s + following + evaluation - min(unevaluated * evaluation, following)
     saving = result.save_s * count_saves(all_rounds_s, outline)
     usual = following / (outline.rounds - 1) if outline.rounds > 1 else result.first_s
-    return Seconds(start_s + result.worker_start_s, result.first_s, usual, all_rounds_s + saving, result.closing_s)
+    start_s += result.worker_start_s
+    return Seconds(start_s, result.first_s, usual, all_rounds_s + saving, result.closing_s, process_s)
 
 
 def count_saves(rounds_s: float, outline: RunOutline) -> int:

@@ -95,6 +95,7 @@ class Forecast:
 
 def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressReporter) -> Forecast:
     """The cost of one run, whose command was given at `started` (`time.perf_counter`) and took `loaded_s` to load."""
+    process_s = time.perf_counter() - started + EXIT_SHARE * loaded_s
     progress.begin_step("reading the data")
     preparation = TimeBudget(PREPARATION_S)
     progress.stage = lambda: preparation.stage
@@ -102,15 +103,14 @@ def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressRepor
     exp = world.exp
     elapsed_s = time.perf_counter() - started
     result = probe(exp, world, run.config, progress, min(MOST_S, max(LEAST_S, ANSWER_S - elapsed_s)))
-    result.closing_s += EXIT_SHARE * loaded_s
-    result.partial_stages = preparation.partial_stages + result.partial_stages
+    _add_untried(result, preparation, EXIT_SHARE * loaded_s)
     progress.begin_step("counting all rounds", print_now=False)
     dry_run, counted = usable_dry_run(exp, world)
     rounds, limit, reason = expected_rounds(exp, world, result, dry_run)
     outline = outline_run(exp, world, dry_run, rounds)
-    spent, memory, gpu = None, None, None
+    spent = memory = gpu = None
     if result.tried_rounds:
-        spent = forecast.seconds(result, outline, elapsed_s + preparation.skipped_seconds(0.0, math.inf))
+        spent = forecast.seconds(result, outline, elapsed_s + preparation.skipped_seconds(0.0, math.inf), process_s)
         memory, gpu = forecast.memory_mb(result, outline)
     return Forecast(
         choice=world.choice,
@@ -133,6 +133,12 @@ def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressRepor
         versions=count_versions(exp, world, dry_run, rounds),
         disk_mb=forecast.disk_mb(result, outline, spent.rounds) if spent else None,
     )
+
+
+def _add_untried(result: ProbeResult, preparation: TimeBudget, exit_s: float) -> None:
+    """Adds what is no part of the trial: how the program ends, and what came before the first round."""
+    result.closing_s += exit_s
+    result.partial_stages = preparation.partial_stages + result.partial_stages
 
 
 def rows_at_once(exp: Experiment, world: World) -> RowsAtOnce:
@@ -210,12 +216,8 @@ def traffic_totals(exp: Experiment, result: ProbeResult, dry_run: DryRun | None,
     if dry_run is not None:
         dry_rounds = dry_run.dry_rounds[:rounds]
         clock = dry_rounds[-1].sim_s if exp.has_clock else None
-        return TrafficTotals(
-            sum(dry_round.mb_down for dry_round in dry_rounds),
-            sum(dry_round.mb_up for dry_round in dry_rounds),
-            clock,
-            True,
-        )
+        mb_down, mb_up = (sum(getattr(dry_round, name) for dry_round in dry_rounds) for name in ("mb_down", "mb_up"))
+        return TrafficTotals(mb_down, mb_up, clock, True)
     rows = [tried_round.row for tried_round in result.tried_rounds]
     if not rows:
         return TrafficTotals(None, None, None, False)

@@ -44,7 +44,7 @@ def as_json(plan: Forecast, request: PlanRequest) -> str:
     entries: dict[str, Any] = asdict(plan) | {"points": request.points}
     entries["engine"] = entries.pop("choice") | {"workers": entries.pop("workers")}
     if plan.seconds is not None:
-        entries["seconds"]["total"] = plan.seconds.total
+        entries["seconds"] |= {"total": plan.seconds.total, "all_points": plan.seconds.of_points(request.points)}
     if plan.epsilon is not None:
         entries["epsilon"] = {name: value if math.isfinite(value) else None for name, value in plan.epsilon.items()}
     return json.dumps(entries, indent=2, allow_nan=False) + "\n"
@@ -75,7 +75,8 @@ def _times(plan: Forecast, request: PlanRequest) -> list[tuple[str, str]]:
     run_time = ("host time", f"{limit}{format_duration(spent.total)} ({parts}, end {format_duration(spent.closing)})")
     if request.points == 1:
         return [run_time]
-    return [run_time, ("all points", f"{limit}{format_duration(spent.total * request.points)}")]
+    once = f"one after another, the program's own {format_duration(spent.process)} once"
+    return [run_time, ("all points", f"{limit}{format_duration(spent.of_points(request.points))} ({once})")]
 
 
 def _memory(plan: Forecast) -> str:

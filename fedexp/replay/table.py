@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.core.errors import ConfigError, did_you_mean, normalize_word
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.replay import catalog
@@ -41,6 +41,7 @@ from fedexp.replay.quantity import CellQuantity
 _NAME = re.compile(r"(?!\.)[\w.=, %()+-]{1,80}")  # not of a hidden folder, nor of `.` or `..`
 _WORD = re.compile(r"\+{0,2}(?!(seed|hydra)\b)\w[\w./-]*=.*", re.DOTALL)
 _MOST_SEEDS = 10_000
+_SHORTEST = 4  # letters of a word that is sought in what tables say of themselves
 _MOST_BYTES = 240  # of a cell's name, which is that of a folder
 
 
@@ -112,10 +113,18 @@ def load(name: str) -> PublishedTable:
     if name not in catalog.names():
         if Path(f"{name}{ENDING}").is_file():
             raise ConfigError(f"unknown table {name}; for the file beside you give {name}{ENDING}")
-        raise ConfigError(
-            f"unknown table {name}; {did_you_mean(name, catalog.names())}; a table of your own is a file NAME{ENDING}"
-        )
+        raise ConfigError(f"unknown table {name}; {_guess(name)}; a table of your own is a file NAME{ENDING}")
     return read(catalog.tables_dir() / f"{name}{ENDING}")
+
+
+def _guess(name: str) -> str:
+    """The tables that are meant by a word: those of a similar name, else those whose sources speak of it."""
+    similar, word = did_you_mean(name, catalog.names()), normalize_word(name)
+    if similar.startswith("did you mean") or len(word) < _SHORTEST:
+        return similar
+    tables = map(read, (catalog.tables_dir() / f"{table}{ENDING}" for table in catalog.names()))
+    about = [table.name for table in tables if word in normalize_word(f"{table.label} {table.about} {table.source}")]
+    return f"{', '.join(about)} speak{'s' * (len(about) == 1)} of it" if about else similar
 
 
 def read(path: Path) -> PublishedTable:

@@ -128,7 +128,7 @@ class Logbook:
             self.progress.note(note)
         if facts["audit"] is not None:
             self.progress.say(facts["audit"]["statement"])
-        self.progress.say(summary_table({**facts, "folder": str(self.folder)}, summary.further_finals(self.exp, table)))
+        self.progress.say(summary_table({**facts, "folder": str(self.folder)}))
         return table
 
     def _write_last_tables(self) -> bool:

@@ -46,6 +46,7 @@ def figures(
     return {
         f"final_{main}": curve_metrics.final(values),
         f"best_{main}": curve_metrics.best(values, higher),
+        **{f"final_{name}": value for name, value in _further_finals(exp, table).items()},
         "loss_auc": curve_metrics.area_under(table["test_loss"]),
         f"{main}_auc": curve_metrics.area_under(values),
         "roa": {str(x): curve_metrics.rounds_to(values, x, table["round"], higher) for x in roa},
@@ -108,9 +109,9 @@ def audit_verdict(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | No
     return exp.audit.verdict({str(name): None if value != value else value for name, value in last.items()})
 
 
-def further_finals(exp: Experiment, table: "pd.DataFrame") -> dict[str, float | None]:
-    """The last values on the test data of the metrics beside the main one, by their names."""
-    columns = [f"test_{name}" for name in exp.metrics[1:]]
+def _further_finals(exp: Experiment, table: "pd.DataFrame") -> dict[str, float | None]:
+    """The last values on the test data of the metrics beside the main one, and that of the clients' own models."""
+    columns = [*(f"test_{name}" for name in exp.metrics[1:]), f"personal_{exp.metrics[0]}"]
     return {column.removeprefix("test_"): curve_metrics.final(table[column]) for column in columns if column in table}
 
 

@@ -9,13 +9,14 @@ from fedexp.maths.curve_metrics import higher_is_better
 _SHOWN = 4  # the best thresholds that were reached
 
 
-def summary_table(summary: Mapping[str, Any], further: Mapping[str, float | None]) -> str:
-    """Plain text, one number a line, aligned; what does not exist is left out. `further`: last values by metric."""
+def summary_table(summary: Mapping[str, Any]) -> str:
+    """Plain text, one number a line, aligned; what does not exist is left out."""
     main = main_metric(summary)
+    further = [name for name in summary if name.startswith("final_") and name != f"final_{main}"]
     rows = [
         (f"final {main}", _number(summary, f"final_{main}", "{:.4f}")),
         (f"best {main}", _number(summary, f"best_{main}", "{:.4f}")),
-        *((f"final {name}", None if value is None else f"{value:.4g}") for name, value in further.items()),
+        *((f"final {name.removeprefix('final_')}", _number(summary, name, "{:.4g}")) for name in further),
         ("loss AUC", _number(summary, "loss_auc", "{:.4g}")),
         (f"{main} AUC", _number(summary, f"{main}_auc", "{:.4g}")),
         ("epsilon", _epsilon(summary.get("privacy") or {})),

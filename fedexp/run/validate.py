@@ -9,7 +9,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from fedexp.config import trust
-from fedexp.config.bundles import refuse_replaced_parts
+from fedexp.config.bundles import name_setters, refuse_replaced_parts
 from fedexp.config.compose import Composer, resolve_config
 from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.core.nested import walk
@@ -44,7 +44,8 @@ def validate_config(composer: Composer, config: DictConfig, overrides: Sequence[
             raise ConfigError(f"{key} must be given; set {key}=...")
     from fedexp.simulation.build_world import build_experiment  # it brings PyTorch; no mistyped word need wait for it
 
-    run = ValidRun(run_config, build_experiment(run_config))
+    with name_setters(config, overrides):
+        run = ValidRun(run_config, build_experiment(run_config))
     trust.remember_modules(run_config)
     return run
 

@@ -3,7 +3,7 @@
 from dataclasses import field
 from typing import Annotated, Literal
 
-from fedexp.config.synonyms import metric_synonym
+from fedexp.config.vocabulary.synonyms import metric_synonym
 from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.core.importing import FACTORY
 from fedexp.core.part import Part, Range
@@ -65,7 +65,8 @@ class Evaluation(Part):
         if self.own_test and self.personal_fraction:
             raise ConfigError(
                 "Evaluation.own_test=true measures clients on their own test examples, so that they hold out none, "
-                f"got evaluation.personal_fraction={self.personal_fraction:g}; set one of the two to its default"
+                f"got evaluation.personal_fraction={self.personal_fraction:g}; add evaluation.personal_fraction=0, or "
+                "leave evaluation.own_test out"
             )
         if self.fine_tune_epochs and not self.personal:
             raise ConfigError(
@@ -95,6 +96,8 @@ def refuse_names(entries: tuple[str, ...]) -> None:
         if not FACTORY.fullmatch(entry):
             hint = metric_synonym(entry) or _as_function(entry)
             cure = f"write {hint}" if hint else did_you_mean(entry, BUILT_IN)
+            if cure.startswith("known") and entry.isidentifier():
+                cure = f"write mine:{entry} for a function in mine.py; {cure}"
             raise ConfigError(
                 f"Evaluation.metrics must be built-in metrics, or functions of yours as module:function, got {entry}; "
                 f"{cure}"

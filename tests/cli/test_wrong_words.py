@@ -52,6 +52,38 @@ from fedexp import cli
         (["resume", "."], ". is no run folder: it has no config.json"),
         (["list", "a", "b", "c"], "list shows a group or one of its options, got 3 words: a b c"),
         (["list", "--config-dir", "mine", "selector"], "--config-dir must be a folder, got mine"),
+        (
+            ["list", "Krum"],
+            "Krum is no group, but an option of aggregator and algorithm; its keys: fedexp list aggregator krum or "
+            "fedexp list algorithm krum",
+        ),
+        (
+            ["list", "greedyfed"],
+            "greedyfed is no group, but an option of selector; its keys: fedexp list selector greedyfed",
+        ),
+        (["list", "feddf"], "unknown group feddf; feddf is not here, the nearest in kind: local=fedntd"),
+        (["list", "qffl"], "unknown group qffl; write algorithm=qfedavg"),
+        (
+            ["list", "privacy", "dp"],
+            "unknown option of privacy dp; write privacy=dp_sgd, client_central or client_local",
+        ),
+        (
+            ["list", "algorithm", "greedyfed"],
+            "unknown option of algorithm greedyfed; write selector=greedyfed",
+        ),
+        (
+            ["replay", "FLUTE"],
+            "unknown table FLUTE; lr_1000_clients speaks of it; a table of your own is a file NAME.yml",
+        ),
+        (
+            ["replay", "lr_100_clients"],
+            "unknown table lr_100_clients; did you mean lr_1000_clients?; a table of your own is a file NAME.yml",
+        ),
+        (
+            ["new", "metric", "f2"],
+            "metric cannot be an own part: it is a function f2(probabilities, targets) that returns a number; write it "
+            "into mine.py and add 'evaluation.metrics=[accuracy,mine:f2]'",
+        ),
         (["list", "model", "mpl"], "unknown option of model mpl; did you mean mlp?"),
         (["run", "fleet.dropout=0.3"], "unknown key fleet.dropout; it belongs to fleet=half_normal or fleet=simulated"),
         (["run", "audit.count=3"], "unknown key audit.count; it belongs to audit=canaries"),
@@ -73,6 +105,53 @@ from fedexp import cli
         (["run", "algorithm=drfa"], "unknown option algorithm=drfa; write algorithm=agnostic"),
         (["run", "availability=SLN"], "unknown option availability=SLN; write availability=sin_lognormal"),
         (["run", "churn=0.1"], "unknown key or group churn; write availability=markov"),
+        (["run", "local_lr=0.1"], "unknown key or group local_lr; write local.lr=0.1"),
+        (["run", "rounds=2 seed=3"], "cannot read 'rounds=2 seed=3'; write each apart: rounds=2 seed=3"),
+        (["run", "mu=0.1"], "unknown key or group mu; write algorithm=fedprox local.mu=0.1"),
+        (["run", "--mu", "0.3"], "unknown flag --mu; write algorithm=fedprox local.mu=0.3"),
+        (["run", "device=cpu"], "unknown key or group device; write engine.device=cpu"),
+        (["run", "method=Q-FFL"], "unknown key or group method; write algorithm=qfedavg"),
+        (
+            ["run", "strategy=krum"],
+            "unknown key or group strategy; krum belongs to aggregator and algorithm; write aggregator=krum or "
+            "algorithm=krum",
+        ),
+        (["run", "method=nonsense"], "unknown key or group method; write algorithm=..."),
+        (
+            ["run", "pacing=async"],
+            "unknown option pacing=async; write algorithm=fedasync or fedbuff, or pacing=buffered, where the server "
+            "does not wait for all",
+        ),
+        (
+            ["run", "privacy=gaussian"],
+            "unknown option privacy=gaussian; write privacy=client_central, client_local or dp_sgd, whose noise is "
+            "Gaussian; attack=gaussian is an attack",
+        ),
+        (["run", "federation=random"], "unknown option federation=random; write federation=iid"),
+        (
+            ["run", "algorithm=FedDF"],
+            "unknown option algorithm=FedDF; FedDF is not here, the nearest in kind: local=fedntd",
+        ),
+        (
+            ["run", "aggregator=flame"],
+            "unknown option aggregator=flame; flame is not here, the nearest in kind: aggregator=norm_clipping or "
+            "multi_krum",
+        ),
+        (
+            ["run", "clustering=hierarchical"],
+            "unknown option clustering=hierarchical; hierarchical is not here, the nearest in kind: clustering=cfl or "
+            "kmeans_updates",
+        ),
+        (
+            ["run", "algorithm=heterofl"],
+            "unknown option algorithm=heterofl; heterofl is not here, nor is anything of its kind",
+        ),
+        (
+            ["run", "algorithm=fedxyz"],
+            "unknown option algorithm=fedxyz; known: feddyn, fedexp, fedprox, fedyogi, fedasync, fedbn, fedrs, fedamp, "
+            "... (53 in all)",
+        ),
+        (["run", "algorithm=fedprx"], "unknown option algorithm=fedprx; did you mean fedprox or fedper?"),
         (["run", "fleet=stragglers"], "unknown option fleet=stragglers; write fleet=simulated fleet.speed_spread=1"),
         (["run", "evaluation.roa=0.9"], "evaluation.roa must be a list (each a number) or null, got 0.9; write [0.9]"),
         (["run", "evaluation.roa=high"], "evaluation.roa must be a list (each a number) or null, got 'high'"),

@@ -228,3 +228,15 @@ def test_real_runs_from_the_command_line(tmp_path, capsys):
     done = typed(tmp_path, *compared)
     assert (done.returncode, done.stderr) == (0, "")
     assert "## greedyfed (A) against random (B)\n\n* 2 pair(s): seed 0, seed 1\n" in done.stdout
+
+
+def test_the_methods_of_a_sweep_without_the_other_side(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ("experiment=smoke", "rounds=1", "pictures=false", "hydra.sweep.dir=my sweep", "algorithm=fedavg,fedprox")
+    assert cli.main(["run", "-m", *words]) == 0
+    capsys.readouterr()
+    assert cli.main(["compare", "my sweep"]) == 2
+    assert complaint(capsys) == (
+        "fedexp: compare needs folders of runs after --against; e.g. fedexp compare 'my sweep' --against 'my sweep' "
+        "algorithm=fedavg"
+    )

@@ -76,3 +76,18 @@ def test_every_command_refuses_it_before_the_run(command: tuple[str, ...], capsy
         "parts: aggregator.weighting=uniform local=adam\n"
     )
     assert not (tmp_path / "outputs").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("algorithm=ditto",), "got evaluation.personal_fraction=0.2 (set by algorithm=ditto); add"),
+        (("algorithm=ditto", "evaluation.personal_fraction=0.3"), "got evaluation.personal_fraction=0.3; add"),
+        (("algorithm=ditto", "evaluation.personal_fraction=0.2"), "got evaluation.personal_fraction=0.2; add"),
+        (("evaluation.personal_fraction=0.2",), "got evaluation.personal_fraction=0.2; add"),
+    ],
+)
+def test_a_value_that_nobody_typed_is_said_to_be_the_bundles(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+):
+    assert said in refusal(capsys, "run", *words, "evaluation.own_test=true")

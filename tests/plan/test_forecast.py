@@ -30,6 +30,13 @@ def test_a_steady_run():
     assert spent.total == 2.25 + 22.5 + 1.5
 
 
+def test_points_start_the_program_once():
+    spent = seconds(FOUND, course(5), start_s=2.0, process_s=1.75)
+    assert spent.total == 2.25 + 22.5 + 1.5
+    assert spent.of_points(1) == spent.total
+    assert spent.of_points(4) == 1.75 + 4 * (0.5 + 22.5 + 1.5)
+
+
 def test_training_grows_with_the_work():
     assert seconds(FOUND, course(3, (100, 200, 50)), 0).rounds == 10 + 2 * 1 + (4 + 1) + 0.5
 

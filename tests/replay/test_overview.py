@@ -1,7 +1,9 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from fedexp import cli
 from fedexp.replay import overview, page, table
 from fedexp.replay.page import JudgedCell
 from fedexp.replay.published import Published
@@ -10,6 +12,8 @@ from fedexp.replay.results import Result
 from fedexp.replay.table import Cell, PublishedTable
 from fedexp.replay.verdict import Verdict
 from scripts.replay_pages import describe_agreement, source_grid
+
+PUBLISHED = Path(__file__).parents[2] / "scripts" / "replays"
 
 
 def cell(name: str, seeds: int = 1, minutes: float | None = None, explained: str = "", number: str = "") -> Cell:
@@ -148,3 +152,14 @@ def test_the_commands_of_a_long_page_have_a_page_of_their_own(monkeypatch: pytes
     assert "## Commands" in whole
     assert "(commands.md)" in texts["README.md"]
     assert texts["commands.md"].partition("## Commands")[2].strip() in whole
+
+
+def test_where_nothing_was_run_it_says_where_our_results_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["replay"]) == 0
+    said = capsys.readouterr().out
+    assert "These count the runs in outputs/replay, where there is none. Ours lie in " in said
+    assert cli.main(["replay", "--into", str(PUBLISHED)]) == 0
+    assert "where there is none" not in capsys.readouterr().out

@@ -24,6 +24,23 @@ def test_the_last_epsilons_and_the_promise(tiny: Callable[..., dict[str, Any]], 
     assert "against all who see its uploads" in told["promise"]
 
 
+def test_further_metrics_and_the_clients_own_models_have_their_last_values(
+    tiny: Callable[..., dict[str, Any]], tmp_path: Path
+):
+    words = ("evaluation.metrics=[macro_f1,accuracy,class_recall]", "evaluation.personal_fraction=0.3", "rounds=2")
+    run(tiny("algorithm=ditto", *words), tmp_path)
+    told, last = summary(tmp_path), pd.read_csv(tmp_path / "metrics.csv").iloc[-1]
+    finals = [name for name in told if name.startswith("final_")]
+    assert finals == ["final_macro_f1", "final_accuracy", "final_personal_macro_f1"]
+    assert told["final_accuracy"] == last["test_accuracy"]
+    assert told["final_personal_macro_f1"] == last["personal_macro_f1"]
+
+
+def test_nothing_is_said_of_own_models_where_none_is_measured(tiny: Callable[..., dict[str, Any]], tmp_path: Path):
+    run(tiny(), tmp_path)
+    assert [name for name in summary(tmp_path) if name.startswith("final_")] == ["final_accuracy"]
+
+
 def test_without_noise_no_epsilon_is_finite(tiny: Callable[..., dict[str, Any]], tmp_path: Path):
     words = ("local.batch_size=4", "privacy.epsilon=null", "privacy.noise_multiplier=0")
     run(tiny("algorithm=dp_sgd", *words), tmp_path)

@@ -16,7 +16,7 @@ SUMMARY = {
 
 
 def test_the_table_by_hand():
-    assert summary_table(SUMMARY, {}) == "\n".join(
+    assert summary_table(SUMMARY) == "\n".join(
         [
             "final accuracy  0.9500",
             "best accuracy   0.9611",
@@ -38,7 +38,7 @@ def test_the_table_by_hand():
 
 
 def test_the_best_that_were_reached_are_the_least_where_less_is_better():
-    told = summary_table({"final_rmse": 0.5, "roa": {0.5: 9, 0.6: 7, 0.7: 5, 0.8: 3, 0.9: 1}}, {})
+    told = summary_table({"final_rmse": 0.5, "roa": {0.5: 9, 0.6: 7, 0.7: 5, 0.8: 3, 0.9: 1}})
     assert told.splitlines()[1:] == [
         "RoA@0.8     round 3",
         "RoA@0.7     round 5",
@@ -47,17 +47,26 @@ def test_the_best_that_were_reached_are_the_least_where_less_is_better():
     ]
 
 
+def test_further_metrics_and_that_of_the_clients_own_models_follow_the_main_one():
+    told = summary_table({**SUMMARY, "final_perplexity": 12.34567, "final_personal_accuracy": 0.5, "final_ece": None})
+    assert told.splitlines()[2:5] == [
+        "final perplexity         12.35",
+        "final personal_accuracy  0.5",
+        "loss AUC                 12.35",
+    ]
+
+
 def test_simulated_time_is_shown_where_it_exists():
-    assert "simulated time  5,069.00 s" in summary_table({**SUMMARY, "sim_s": 5069.0}, {})
+    assert "simulated time  5,069.00 s" in summary_table({**SUMMARY, "sim_s": 5069.0})
 
 
 def test_nothing_is_needed():
-    assert summary_table({}, {}) == ""
+    assert summary_table({}) == ""
 
 
 def test_a_promise_is_told_with_both_epsilons():
     told = {"epsilon_pld": 2.99912, "epsilon_rdp": 3.41, "delta": 1e-5, "noise_multiplier": 1.0}
-    assert summary_table({"privacy": told}, {}) == "epsilon  2.999 (PLD), 3.41 (RDP) at delta 1e-05"
-    assert summary_table({"privacy": None}, {}) == ""
+    assert summary_table({"privacy": told}) == "epsilon  2.999 (PLD), 3.41 (RDP) at delta 1e-05"
+    assert summary_table({"privacy": None}) == ""
     told |= {"epsilon_pld": float("inf"), "epsilon_rdp": float("inf")}
-    assert summary_table({"privacy": told}, {}) == "epsilon  inf (PLD), inf (RDP) at delta 1e-05"
+    assert summary_table({"privacy": told}) == "epsilon  inf (PLD), inf (RDP) at delta 1e-05"

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
-from fedexp.config.synonyms import key_synonym
+from fedexp.config.vocabulary.synonyms import key_synonym
 from fedexp.core.errors import ConfigError, did_you_mean
 
 COMMANDS = (
@@ -96,7 +96,7 @@ class Parser(argparse.ArgumentParser):
             return f"keys are written without dashes: {key}={value}"
         if get_close_matches(flag, long_names(self), cutoff=0.9):
             return did_you_mean(flag, long_names(self))
-        if takes_keys and (synonym := key_synonym(key)):
+        if takes_keys and (synonym := key_synonym(key, value)):
             return f"write {synonym}"
         if commands := [word for word in COMMANDS if flag in parser_of(word).flags]:
             return f"it belongs to {', '.join(commands)}"

@@ -109,7 +109,7 @@ class TestOwnTests:
     def test_a_dataset_without_people_is_refused_before_loading(self, tiny: Tiny):
         with pytest.raises(ConfigError, match=r"this one has no subjects; use evaluation.personal_fraction=0.2"):
             compatibility.refuse(spec.build(tiny("evaluation.own_test=true")))
-        with pytest.raises(ConfigError, match=r"evaluation.own_test=true .* set one of the two"):
+        with pytest.raises(ConfigError, match=r"evaluation.own_test=true .* add evaluation.personal_fraction=0"):
             spec.build(tiny(HELD, "evaluation.own_test=true"))
 
 

@@ -1,11 +1,9 @@
-"""Words of papers and other tools, and what to write for them here.
+"""Options of papers and other tools by their group here, and what to write for them.
 
-A word is compared without case, blanks, dashes and underscores. It is looked up only after it was refused.
+Also here are words that belong to another group but mean something of this one, which comes first then.
 """
 
 from collections.abc import Mapping
-
-from fedexp.core.errors import normalize_word
 
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     "dataset": {
@@ -21,6 +19,8 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "tabular": "dataset=table dataset.file=FILE dataset.target=COLUMN",
         **dict.fromkeys(("hapt", "ucihapt", "ucihar"), "dataset=har"),
         "numpy": "dataset=npz dataset.path=FILE",
+        **dict.fromkeys(("random", "gaussian", "toy"), "dataset=synthetic"),
+        "linear": "dataset=leaf_synthetic",
     },
     "federation": {
         "noniid": "federation=dirichlet federation.alpha=0.5",
@@ -28,9 +28,14 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "pathological": "federation=shards",
         "natural": "federation=subject",
         "homogeneous": "federation=iid",
-        "uniform": "federation=iid",
+        **dict.fromkeys(("uniform", "random", "equal", "balanced"), "federation=iid"),
+        **{name: f"federation=sizes federation.growth={name}" for name in ("linear", "square", "exponential")},
+        **dict.fromkeys(("gaussian", "noise"), "federation=feature_noise"),
     },
+    "augment": dict.fromkeys(("rotation", "flip", "autoaugment", "randaugment"), "augment=transforms"),
     "model": {
+        "text": "model=char_lstm",
+        "table": "model=mlp",
         "cnn": "model=simple_cnn",
         "2nn": "model=mlp 'model.hidden=[200,200]'",
         "lr": "model=logistic",
@@ -89,6 +94,9 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "fedprox": "algorithm=fedprox",
         "scaffold": "algorithm=scaffold",
         "secagg": "aggregator=secure_mean",
+        **dict.fromkeys(("geomed", "gm"), "aggregator=geometric_median"),
+        **dict.fromkeys(("trmean", "tm", "trmmean"), "aggregator=trimmed_mean"),
+        **dict.fromkeys(("cclip", "cc"), "aggregator=centered_clipping"),
         "qffl": "algorithm=qfedavg",
         "tilted": "algorithm=term",
         "drfa": "algorithm=agnostic",
@@ -96,6 +104,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "fedexp": "aggregator=extrapolation",
     },
     "local": {
+        "fedavg": "local=sgd",
         "fedprox": "local=prox",
         "fed+": "algorithm=fedplus",
         "momentum": "local=sgd local.momentum=0.9",
@@ -106,10 +115,29 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "byzantine": "attack=sign_flip, gaussian, alie or ipm",
         "labelflipping": "attack=label_flip",
         "signflipping": "attack=sign_flip",
+        "flip": "attack=sign_flip or label_flip",
         "noise": "attack=gaussian",
         "random": "attack=gaussian",
+        **dict.fromkeys(("lie", "littleisenough"), "attack=alie"),
+        **dict.fromkeys(("innerproduct", "innerproductmanipulation"), "attack=ipm"),
+        **dict.fromkeys(("target", "targeted"), "attack=label_flip or backdoor"),
+    },
+    "audit": {"membership": "audit=canaries", "membershipinference": "audit=canaries", "mia": "audit=canaries"},
+    "pacing": {
+        **dict.fromkeys(
+            ("async", "asynchronous", "asyncfl"),
+            "algorithm=fedasync or fedbuff, or pacing=buffered, where the server does not wait for all",
+        ),
+        **dict.fromkeys(("semiasync", "semisynchronous", "semiasynchronous", "deadline"), "pacing=periodic"),
     },
     "privacy": {
+        **dict.fromkeys(
+            ("gaussian", "gaussianmechanism", "gaussiannoise", "noise"),
+            "privacy=client_central, client_local or dp_sgd, whose noise is Gaussian; attack=gaussian is an attack",
+        ),
+        **dict.fromkeys(("cdp", "centraldp", "globaldp", "userlevel", "dpfedavg"), "privacy=client_central"),
+        **dict.fromkeys(("ldp", "localdp"), "privacy=client_local"),
+        **dict.fromkeys(("opacus", "samplelevel", "examplelevel"), "privacy=dp_sgd"),
         "dp": "privacy=dp_sgd, client_central or client_local",
         "central": "privacy=client_central",
         "local": "privacy=client_local",
@@ -120,13 +148,20 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("churn", "random", "onoff"), "availability=markov"),
         **dict.fromkeys(("diurnal", "daily"), "availability=day"),
         "file": "availability=trace availability.path=FILE",
+        **dict.fromkeys(("all", "constant", "none", "full"), "availability=always"),
+        "periodic": "availability=day",
     },
     "fleet": {
         **dict.fromkeys(("straggler", "stragglers", "heterogeneous"), "fleet=simulated fleet.speed_spread=1"),
         "churn": "availability=markov",
+        "random": "fleet=half_normal or simulated",
+        "lognormal": "fleet=simulated fleet.speed_spread=1",
     },
     "selector": {
         "uniform": "selector=random",
+        "fedavg": "selector=random",
+        "none": "selector=all or random",
+        "full": "selector=all",
         "poc": "selector=power_of_choice",
         "shapley": "selector=greedyfed or s_fedavg",
     },
@@ -135,92 +170,6 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "none": "server_optimizer=replace",
         "fedexp": "algorithm=fedexp",
     },
+    "tracker": dict.fromkeys(("csv", "file", "local"), "tracker=none, as metrics.csv is written anyway"),
     "engine": {name: f"engine.device={name}" for name in ("cuda", "cpu", "gpu")} | {"gpu": "engine.device=cuda"},
 }
-
-KEYS: Mapping[str, str] = {
-    "optimizer": "local=sgd, adam, adamw or rmsprop of the clients, server_optimizer=... of the server",
-    "optim": "local=sgd, adam, adamw or rmsprop of the clients, server_optimizer=... of the server",
-    "scheduler": "schedule=cosine",
-    "lrscheduler": "schedule=cosine",
-    "alpha": "federation=dirichlet federation.alpha=0.1",
-    "beta": "federation=dirichlet federation.alpha=0.1",
-    "dirichlet": "federation=dirichlet federation.alpha=0.1",
-    "iid": "federation=iid",
-    "partitioner": "federation=...",
-    "mu": "algorithm=fedprox local.mu=0.01",
-    "strategy": "algorithm=... or aggregator=...",
-    "method": "algorithm=...",
-    "algo": "algorithm=...",
-    "gpu": "engine.device=cuda",
-    "cuda": "engine.device=cuda",
-    "epsilon": "privacy=dp_sgd privacy.clip=1 privacy.epsilon=3 privacy.delta=1e-5",
-    "dp": "privacy=dp_sgd privacy.clip=1 privacy.epsilon=3 privacy.delta=1e-5",
-    "numclients": "scenario.clients=100",
-    "nclients": "scenario.clients=100",
-    "numrounds": "rounds=100",
-    "numepochs": "local.epochs=5",
-    "localepochs": "scenario.local_epochs=5",
-    "learningrate": "local.lr=0.1",
-    "fraction": "selector.fraction=0.1 selector.count=null",
-    "fractionfit": "selector.fraction=0.1 selector.count=null",
-    "fractiontrain": "selector.fraction=0.1 selector.count=null",
-    "joinratio": "selector.fraction=0.1 selector.count=null",
-    "clientfraction": "selector.fraction=0.1 selector.count=null",
-    **dict.fromkeys(("dpsgd", "differentialprivacy"), "algorithm=dp_sgd"),
-    **dict.fromkeys(("study", "studies"), "experiment=..., as fedexp list experiment shows"),
-    **dict.fromkeys(
-        ("straggler", "stragglers"), "fleet=simulated fleet.speed_spread=1, or 'scenario.local_epochs=[1,5]'"
-    ),
-    **dict.fromkeys(("churn", "dropouts"), "availability=markov"),
-    "name": "hydra.run.dir=outputs/NAME",
-    "output": "hydra.run.dir=FOLDER",
-    **dict.fromkeys(("outputdir", "outdir", "out", "folder", "dir", "rundir"), "hydra.run.dir=FOLDER"),
-    "device": "engine.device=cuda",
-    "workers": "engine.workers=2",
-    "seeds": "-m seed=0,1,2",
-    "mlflow": "tracker=mlflow",
-    "tensorboard": "tracker=tensorboard",
-    "wandb": "tracker=wandb",
-}
-
-
-METRICS: Mapping[str, str] = {
-    "f1": "macro_f1",
-    "f1score": "macro_f1",
-    "f1macro": "macro_f1",
-    "auc": "auroc",
-    "rocauc": "auroc",
-    "prauc": "auprc",
-    "averageprecision": "auprc",
-    "recall": "sensitivity, or class_recall for each class",
-    "tpr": "sensitivity",
-    "tnr": "specificity",
-    "ppv": "precision",
-    "brierscore": "brier",
-    "calibrationerror": "ece",
-    "confusion": "confusion_matrix",
-    "mse": "rmse",
-    "acc": "accuracy",
-}
-
-
-def option_synonym(group: str, name: str) -> str | None:
-    """The words that choose what others call by an option's `name`; None for a word that nobody uses."""
-    return OPTIONS.get(group, {}).get(normalize_word(name))
-
-
-def any_option_synonym(name: str) -> str | None:
-    """The words that choose what others call by this name, in whatever group; None for a word that nobody uses."""
-    words = (names.get(normalize_word(name)) for names in OPTIONS.values())
-    return next(filter(None, words), None)
-
-
-def key_synonym(key: str) -> str | None:
-    """The words that set what others call by this key; None for a word that nobody uses."""
-    return KEYS.get(normalize_word(key))
-
-
-def metric_synonym(word: str) -> str | None:
-    """What to write for a metric that is unknown here; None if nobody knows the word."""
-    return METRICS.get(normalize_word(word))
