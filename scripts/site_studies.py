@@ -1,6 +1,7 @@
 """Puts the pages of `scripts/studies` and `scripts/replays` into the documentation; `mkdocs.yml` names this hook.
 
-In the repository a page of `docs` links to them by `../scripts/studies/...`; the site has no folder `scripts`.
+In the repository a page of `docs` links to them by `../scripts/studies/...`, and they link to it by `../../docs/...`;
+the site has neither folder.
 """
 
 from pathlib import Path
@@ -25,4 +26,5 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Leads the links of a page to where the site has the studies and replays, which a search finds after the pages."""
     if page.file.src_uri.startswith(ROOMS):
         page.meta["search"] = {"boost": 0.0001}
+        markdown = markdown.replace("../docs/", "")
     return markdown.replace("](../scripts/", "](")

@@ -16,6 +16,8 @@ __all__ = ["browser"]
 ELSEWHERE = re.compile(r"^(?:https?:)?//")
 LOADS = {"script": "src", "img": "src", "iframe": "src", "link": "href", "source": "src"}
 _ANSWERS = "return [...document.querySelectorAll('.md-search-result__item > a:first-child')].map((a) => a.href)"
+_CUT = "return [...document.querySelectorAll('article table')].map((table) => table.scrollWidth)"
+_CUT += ".filter((width) => width > document.querySelector('article').clientWidth)"
 _WIDER = "return [...document.querySelectorAll('pre > code')].filter((code) => code.scrollWidth > code.clientWidth)"
 
 
@@ -63,6 +65,24 @@ def test_long_lines_of_code_are_scrolled_by_keys(browser: Any, site: Path, width
     assert wider or width > 600
     assert {code.get_property("tabIndex") for code in wider} <= {0}
     assert browser.find_elements("css selector", "nav.md-code__nav:not([role])") == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_print_is_light_and_no_table_is_cut(browser: Any, site: Path, scheme: str):
+    resize(browser, 700)  # an A4 sheet between its margins
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": features})
+    try:
+        browser.get((site / "replays" / "index.html").as_uri())
+        assert browser.execute_script(_CUT) == []
+        ground = "return getComputedStyle(document.querySelector('pre > code')).backgroundColor"
+        assert browser.execute_script(ground) == "rgb(245, 245, 245)"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+def test_a_study_links_to_the_documentation(site: Path):
+    assert '<a href="../compare.html#published-tables">one rule</a>' in (site / "replays" / "index.html").read_text()
 
 
 class Loads(HTMLParser):

@@ -55,6 +55,7 @@ def act(words: list[str]) -> int:
     page = arguments.out or (directories[0] if len(directories) == 1 else OUTPUTS) / NAME
     from fedexp.report.read import methods, runs
     from fedexp.report.topics import provenance
+    from fedexp.report.topics.chosen_columns import describe_lack
     from fedexp.report.topics.grid import notes as grid_notes
     from fedexp.report.topics.unequal import unequal_conditions
 
@@ -62,29 +63,32 @@ def act(words: list[str]) -> int:
     grouped = methods.group_runs(collected_runs)
     folders = [*(run.folder for run in collected_runs), *empty]
     notes = [*unequal_conditions(grouped), *_unfinished_sweeps(folders, directories)]
-    counted = [run for method in grouped for run in method.runs]
-    notes += grid_notes.caveats(counted, arguments.grid) if arguments.grid else []
-    caveats = [] if arguments.grid else provenance.caveats(grouped, empty)
+    if arguments.grid:
+        notes += grid_notes.caveats([run for method in grouped for run in method.runs], arguments.grid)
+    caveats = notes if arguments.grid else [*notes, *provenance.caveats(grouped, empty)]
     try:
-        titled_grids, documents = _write_report(page, grouped, [*notes, *caveats], arguments)
+        titled_grids, documents, lacking = _write_report(page, grouped, caveats, arguments)
     except OSError as error:
         raise ConfigError(
             f"cannot write the report {display_path(page)}: {error.strerror}; give another --out"
         ) from error
+    notes += map(describe_lack, lacking)
     with json_document(arguments.json) as content:
         if arguments.json:
             content |= {"page": page, "tables": documents, "notes": notes}
         for title, table in titled_grids:
             sys.stdout.write(f"{title}\n\n{table.fit_width(width(arguments.wide), '--wide shows them')}\n")
-        sys.stdout.write("".join(f"note  {note}\n" for note in notes))
-        sys.stdout.write(f"page  {display_path(page)}\n")
+        sys.stdout.write("".join([*(f"note  {note}\n" for note in notes), f"page  {display_path(page)}\n"]))
     return 0
 
 
 def _write_report(
     page: Path, grouped: "list[Method]", caveats: list[str], arguments: Namespace
-) -> "tuple[list[tuple[str, Grid]], list[dict[str, Any]]]":
-    """Writes the page; returns its tables for people, and for programs with means, deviations and counts."""
+) -> "tuple[list[tuple[str, Grid]], list[dict[str, Any]], Sequence[str]]":
+    """Writes the page; returns its tables for people, and for programs with means, deviations and counts.
+
+    And the columns that were asked for, but of which no run has a number.
+    """
     from fedexp.report.html import page as html_page
     from fedexp.report.pages import latex_page, markdown_page
     from fedexp.report.topics.tables import View
@@ -94,13 +98,14 @@ def _write_report(
         view = View(columns=arguments.columns, percent=arguments.percent)
         result_tables = writer.write(page, grouped, caveats, view)
         documents = [{"title": table.title, "rows": table.frame().to_dict("records")} for table in result_tables]
-        return [grid for table in result_tables for grid in table.grids()], documents
+        grids = [grid for table in result_tables for grid in table.grids()]
+        return grids, documents, result_tables[0].view.lacking
     grids = writer.write_grid(page, grouped, arguments.grid, caveats)
     documents = [
         {"title": title, "rows": [dict(zip(grid.headings, row, strict=True)) for row in grid.rows]}
         for title, grid in grids
     ]
-    return grids, documents
+    return grids, documents, ()
 
 
 def _unfinished_sweeps(folders: Iterable[Path], directories: Sequence[Path]) -> Iterator[str]:

@@ -114,4 +114,5 @@ def difference(found: PairedStatistics) -> str:
 def estimate(lines: Sequence[JudgedCell]) -> str:
     """What it takes to run what is missing of these cells."""
     left = [minutes for there, minutes in overview.runs(lines, lambda one: one.cell.minutes) if not there]
-    return f"{len(left)} run{'s' * (len(left) != 1)}, about {sum(left):.3g} min" if left else "none"
+    minutes = f"{sum(left):,.0f}" if sum(left) >= 100 else f"{sum(left):.3g}"
+    return f"{len(left)} run{'s' * (len(left) != 1)}, about {minutes} min" if left else "none"

@@ -70,18 +70,19 @@ def test_a_line_a_site_and_a_column_a_method(make_run, capsys):
     for number, scores in enumerate(("1.0,0.25", "0.5,")):
         run = make_run(f"sites/{number}", choices={"selector": f"s{number}"})
         first, second = scores.split(",")
-        lines = [f"0,007,accuracy,9,0.1,{first}", f"1,NA,accuracy,9,,{second}"]
-        (run / "client_scores.csv").write_text("\n".join(["client,name,metric,examples,global,personal", *lines, ""]))
+        lines = [f"0,007,accuracy,9,{3 + number},0.1,{first}", f"1,NA,accuracy,9,0,,{second}"]
+        head = "client,name,metric,examples,positives,global,personal"
+        (run / "client_scores.csv").write_text("\n".join([head, *lines, ""]))
         sizes = [f"0,007,{90 + number},60,{30 + number}", "1,NA,8,8,0", ""]
         (run / "federation.csv").write_text("\n".join(["client,name,examples,well,sick", *sizes]))
     assert cli.main(["report", "sites", "--percent", "--out", "sites.md"]) == 0
     out = capsys.readouterr().out
     assert re.search(
-        r"\| 007 +\| +9 \| +90 to 91 \| +30 to 31 \| +100\.00 \| +50\.00 \|\n"
-        r"\| NA +\| +9 \| +8 \| +0 \| +25\.00 \| +- \(0/1\) \|",
+        r"\| 007 +\| +9 \| +3 to 4 \| +90 to 91 \| +100\.00 \| +50\.00 \|\n"
+        r"\| NA +\| +9 \| +0 \| +8 \| +25\.00 \| +- \(0/1\) \|",
         out,
     )
-    assert re.search(r"\| site, in % \| +scored on \| +trained on \| +of them sick \|", out)
+    assert re.search(r"\| site, in % \| +scored on \| +of them sick \| +trained on \|", out)
     assert "site, in %" in out
     assert "007 mean" in Path("sites/sites.csv").read_text()
     assert "**100.00**" in Path("sites.md").read_text()

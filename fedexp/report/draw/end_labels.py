@@ -42,7 +42,7 @@ def draw(axes: "Axes", drawn_bands: Sequence[tuple[Method, Band]]) -> None:
     lowest, highest = (-box.y0 / box.height + distance / 2, (1 - box.y0) / box.height - distance / 2)
     label_heights = spread(ends[:, 1], distance, lowest, highest)
     for (method, _), name, (x, y), label_y in zip(drawn_bands, names, ends, label_heights, strict=True):
-        line = {"transform": axes.transAxes, "color": style.color(method), "linewidth": 0.9, "gid": style.gid(method)}
+        line = {"transform": axes.transAxes, "color": style.QUIET, "linewidth": 0.6, "gid": style.gid(method)}
         axes.plot([x, _BEGIN - _BEND], [y, label_y], clip_on=False, scalex=False, scaley=False, **line)
         axes.text(_BEGIN, label_y, name, transform=axes.transAxes, fontsize=_SIZE, va="center", gid=style.gid(method))
 

@@ -5,6 +5,7 @@ dashes, too. Seven colours and four kinds of dashes make 28 different lines. mat
 picture is made: it would slow every other command down.
 """
 
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ _DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
 _UNDATED = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 _LEGEND_ROW = 0.21  # inches
 _LETTERS = 34  # of a name beside a row
+_UPRIGHT, _SLANTED_LETTER = 4, 0.05  # letters of a name below a column; inches in height that one takes when slanted
+_VERTICAL_LETTERS = 27  # of a line along the vertical axis
 _END_LETTERS = 16  # of a name at the end of a curve
 _SMALL = (5.4, 3.2)  # inches of a picture of one pair of axes, whose margins are known
 _MARGINS = {"left": 0.155, "right": 0.97, "bottom": 0.165, "top": 0.89}
@@ -65,7 +68,7 @@ def canvas(
     # To work a layout out takes as long as to draw the picture.
     figure = Figure(figsize=size, layout=None if size == _SMALL else "constrained")
     axes = figure.subplots()
-    axes.set(title=title, xlabel=horizontal, ylabel=vertical)
+    axes.set(title=title, xlabel=horizontal, ylabel=textwrap.fill(vertical, _VERTICAL_LETTERS))
     return figure, axes
 
 
@@ -141,10 +144,18 @@ def shorten(name: str) -> str:
     return name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
 
 
-def name_columns(axes: "Axes", names: Sequence[str]) -> None:
-    """Names the columns 0, 1, ... from the left; slanted where they would not fit beside each other."""
-    slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names), default=0) > 4 else {}
-    axes.set_xticks(range(len(names)), labels=[shorten(name) for name in names], **slanted)
+def name_columns(axes: "Axes", names: Sequence[str], positions: Sequence[float] | None = None) -> None:
+    """Names the columns, which stand at 0, 1, ... if not told.
+
+    Where names would not fit beside each other they are slanted, and the figure grows by their height.
+    """
+    labels = [shorten(name) for name in names]
+    longest = max((len(line) for name in labels for line in name.splitlines()), default=0)
+    slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if longest > _UPRIGHT else {}
+    axes.set_xticks(range(len(names)) if positions is None else positions, labels=labels, **slanted)
+    figure = axes.get_figure(root=True)
+    if slanted and figure is not None:
+        figure.set_figheight(figure.get_figheight() + _SLANTED_LETTER * longest)
 
 
 def name_rows(axes: "Axes", names: Sequence[str]) -> None:

@@ -15,8 +15,7 @@ _INKS = {style.INK: "ink", style.QUIET: "quiet", style.RULE: "rule", style.PAPER
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # in XML; a name may hold them
 _BLANKS, _DECIMALS = re.compile(r"(?<=[A-Za-z]) |\s*\n\s*"), re.compile(r"(\.\d)\d+")
 _COLOR, _FONT = re.compile("#[0-9a-f]{6}"), re.compile("font-family: [^;]*;? ?")
-_SMALLEST, _LARGEST = 0.75, 1.15  # of the size that is meant, as which a drawing is shown
-_PHONE = 312  # pixels; a drawing that is at most twice as wide is shown whole there
+_SMALLEST, _LARGEST = 0.74, 1.15  # of the size that is meant; the usual 5.4 inches fit a phone of 390 pixels so
 _PIXELS, _POINTS = 96, 72  # an inch
 
 
@@ -94,9 +93,8 @@ def _tips(picture: Picture) -> Iterator[ElementTree.Element]:
 def _frame_attributes(picture: Picture) -> dict[str, str]:
     """The name of a drawing for who cannot see it, and how far it may shrink and grow."""
     width = picture.figure.get_figwidth() * _PIXELS
-    least = _PHONE if width <= 2 * _PHONE else _SMALLEST * width
     return {
         "role": "img",
         "aria-label": f"{picture.title}. {picture.caption} {picture.data.text}".replace("  ", " "),
-        "style": f"min-width: {least:.0f}px; max-width: {_LARGEST * width:.0f}px",
+        "style": f"min-width: {_SMALLEST * width:.0f}px; max-width: {_LARGEST * width:.0f}px",
     }

@@ -79,12 +79,12 @@ for (const button of all("button.copy")) {
   });
 }
 
-// A drawing that is wider than its frame is scrolled by the keyboard, too
+// What is larger than its frame is scrolled by the keyboard, too
 const watch = new ResizeObserver((entries) => entries.forEach(({ target }) => {
   target.toggleAttribute("tabindex", false);
-  if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+  if (target.scrollWidth > target.clientWidth || target.scrollHeight > target.clientHeight) target.tabIndex = 0;
 }));
-all(".canvas").forEach((canvas) => watch.observe(canvas));
+all(".canvas, .doubts ul").forEach((frame) => watch.observe(frame));
 
 // Methods shown and hidden, in every drawing at once
 const hidden = new Set();

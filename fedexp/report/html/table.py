@@ -5,7 +5,7 @@ from html import escape
 
 from fedexp.report.draw.markdown import Grid
 
-_WIDE = 9  # columns
+_WIDE = 7  # columns
 _COPIES = (("Markdown", Grid.markdown), ("LaTeX", Grid.latex))
 
 
@@ -17,25 +17,24 @@ def table(grid: Grid, caption: str, copies: bool = True) -> str:
         f'<button type="button">{_with_breaks(name)}</button></th>'
         for column, name in enumerate(grid.headings)
     )
-    small_letters = ' class="wide"' if len(grid.headings) > _WIDE else ""  # in print
+    closer = ' class="wide"' if len(grid.headings) > _WIDE else ""  # and in print smaller
     rows = "".join(f"<tr>{_cells(grid, number)}</tr>\n" for number in range(len(grid.rows)))
     buttons = _copy_buttons(grid) if copies else ""
     return (
         f'<div class="table">{buttons}<div class="scroll" tabindex="0" role="group" '
-        f'aria-label="{escaped_caption}"><table{small_letters}><caption>{escaped_caption}</caption><thead><tr>{head}'
+        f'aria-label="{escaped_caption}"><table{closer}><caption>{escaped_caption}</caption><thead><tr>{head}'
         "</tr></thead>\n"
         f"<tbody>{rows}</tbody></table></div></div>\n"
     )
 
 
 def _with_breaks(name: str) -> str:
-    """A heading that a narrow page may break after its signs."""
+    """A text that a narrow page may break after its signs."""
     return "<wbr>".join(escape(part) for part in re.split(r"(?<=[/@_=])|(?<=\.)(?=\D)", name))
 
 
 def _cells(grid: Grid, row: int) -> str:
-    first, *values = grid.rows[row]
-    texts = [_with_breaks(first), *map(escape, values)]
+    texts = [(_with_breaks if n < grid.texts else escape)(text) for n, text in enumerate(grid.rows[row])]
     shown = [f"<strong>{text}</strong>" if (row, column) in grid.bold else text for column, text in enumerate(texts)]
     return f'<th scope="row"><span>{shown[0]}</span></th>' + "".join(
         f"<td{_number_class(grid, column)}>{text}</td>" for column, text in enumerate(shown[1:], start=1)

@@ -1,4 +1,4 @@
-"""How many examples sites have: those that are scored, those that they train on, and of two classes the second."""
+"""How many examples sites have: those that are scored, of two classes those of the second among them, and training."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,17 +22,19 @@ def site_counts(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
 
 
 def _counts(run: Run) -> Mapping[str, Mapping[str, int]]:
-    scored = list(run_tables.read_lines(run.folder / "client_scores.csv", ("client", "name", "examples")))
-    trained = list(run_tables.read_lines(run.folder / "federation.csv", ("client", "name", "examples")))
+    scored, trained = (
+        list(run_tables.read_lines(run.folder / name, ("client", "name", "examples")))
+        for name in ("client_scores.csv", "federation.csv")
+    )
     classes = [name for name in trained[0] if name not in _FIXED] if trained else []
-    columns = {"trained on": "examples", **({f"of them {classes[1]}": classes[1]} if len(classes) == 2 else {})}
-    return {
-        "scored on": {line["name"]: int(line["examples"]) for line in scored},
-        **{
-            heading: {line["name"]: int(line[column]) for line in trained if run_tables.is_integer(line[column])}
-            for heading, column in columns.items()
-        },
-    }
+    counts = {"scored on": _by_site(scored, "examples")}
+    if len(classes) == 2 and (positives := _by_site(scored, "positives")):
+        counts[f"of them {classes[1]}"] = positives
+    return {**counts, "trained on": _by_site(trained, "examples")}
+
+
+def _by_site(lines: Sequence[Mapping[str, str]], column: str) -> dict[str, int]:
+    return {line["name"]: int(line[column]) for line in lines if run_tables.is_integer(line.get(column, ""))}
 
 
 def _range_text(numbers: set[int]) -> str:

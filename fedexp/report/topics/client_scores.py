@@ -92,8 +92,7 @@ def _draw_clients(axes: "Axes", table: "pd.DataFrame") -> None:
         axes.axvline(position - 0.5, color=style.RULE, linewidth=0.8, zorder=0)
     suffixes, explanation = _label_suffixes(table)
     names = [f"{client}{word}" for client, word in zip(_names(table), suffixes, strict=True)]
-    slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if "name" in table else {}
-    axes.set_xticks(np.append(positions, end), labels=[*map(style.shorten, names), "mean"], **slanted)
+    style.name_columns(axes, [*names, "mean"], [*positions.tolist(), end])
     axes.set_xlabel(f"Client{explanation}")
 
 

@@ -1,6 +1,7 @@
 """Learning curves: everything of metrics.csv that says how good the models are, over the rounds."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,8 +9,8 @@ from fedexp.maths.metric_names import metric_text, metric_title
 from fedexp.report.draw import band, bands
 from fedexp.report.draw.band import Curve, finite_points
 from fedexp.report.draw.bands import PlotSpec
-from fedexp.report.draw.section import Section, section
-from fedexp.report.read.methods import Method
+from fedexp.report.draw.section import Picture, Section, section
+from fedexp.report.read.methods import Method, options
 from fedexp.report.read.runs import Run, shared_metric
 
 _LOSS = "Mean loss of an example"
@@ -20,6 +21,10 @@ _CURVES = {
     ),
     "train_loss": PlotSpec(name="training_loss", title="Training loss", vertical=_LOSS, log=True, tab="Training"),
 }
+_OWN_COST = (
+    "A local rule measures the cost that it descends, with its own term if it has one (as FedNTD, MOON): the curves of "
+    "different rules cannot be compared; the test loss can."
+)
 _ELSEWHERE = ("round", "participants", "examples", "mb_down", "mb_up", "fleet.seconds")  # shown by other sections
 _MOST = 6  # further columns
 _TABS = ("Test", "Validation", "Training")
@@ -41,7 +46,7 @@ def build_section(methods: Sequence[Method]) -> Section | None:
         for number, column in enumerate(further_columns(methods, (*main, *_CURVES)), start=1)
     }
     order = dict(sorted((main | _CURVES).items(), key=lambda pair: _TABS.index(pair[1].tab)))
-    drawn = [bands.picture(spec, methods, band.by_round(column)) for column, spec in (order | further_specs).items()]
+    drawn = [_picture(spec, methods, column) for column, spec in (order | further_specs).items()]
     traffic = PlotSpec(
         name="learning_traffic",
         title=f"Test {metric_text(metric)} by megabytes sent",
@@ -51,6 +56,14 @@ def build_section(methods: Sequence[Method]) -> Section | None:
     )
     drawn.append(bands.picture(traffic, methods, over_traffic(f"test_{metric}")))
     return section("learning", "Learning curves", bands.NOTE, drawn)
+
+
+def _picture(spec: PlotSpec, methods: Sequence[Method], column: str) -> Picture | None:
+    picture = bands.picture(spec, methods, band.by_round(column))
+    if picture is None or column != "train_loss":
+        return picture
+    rules = {options(method.runs[0]).get("local") for method in picture.methods}
+    return replace(picture, caption=_OWN_COST) if len(rules) > 1 else picture
 
 
 def over_traffic(column: str) -> Callable[[Run], Curve]:

@@ -7,9 +7,9 @@ import numpy as np
 from fedexp.report.draw import band, bands, style
 from fedexp.report.draw.bands import PlotSpec
 from fedexp.report.draw.markdown import Grid
-from fedexp.report.draw.picture_data import of_table
+from fedexp.report.draw.picture_data import number_text, of_table
 from fedexp.report.draw.section import Picture, Section, section
-from fedexp.report.read.measures import mean_per_round
+from fedexp.report.read.measures import mean_per_round, statistic
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
 
@@ -19,7 +19,8 @@ _CONVERGED = "selector.converged"
 _MOST = 40  # bars; of more methods the table alone
 _NOTE = (
     "Seconds of a round on the host's clock, the mean over rounds and seeds; other is what the host's clock counted "
-    f"beyond the four stages (files, an evaluation that overlaps the next training counts less). {CROSSES}"
+    "beyond the four stages, such as files. host s/round is that of the results: less than the parts together where an "
+    f"evaluation overlaps the next training. {CROSSES}"
 )
 _SECONDS = PlotSpec(name="seconds_host", title="Seconds of a round (host)", vertical="Seconds", zero=True, log=True)
 _PARTICIPANTS = PlotSpec(
@@ -127,6 +128,9 @@ def _stages_picture(profiles: Sequence[tuple[Method, list[float]]]) -> Picture:
 
 
 def _table(profiles: Sequence[tuple[Method, list[float]]]) -> Grid:
-    names = ("method", *(f"{name} s" for name in (*STAGES, "other", "sum")))
-    rows = [[method.label, *(f"{part:.3g}" for part in (*line, sum(line)))] for method, line in profiles]
+    names = ("method", *(f"{name} s/round" for name in (*STAGES, "other", "host")))
+    rows = []
+    for method, line in profiles:
+        host = statistic([mean_per_round(run, "host_s") for run in method.runs]).mean
+        rows.append([method.label, *map(number_text, line), "-" if host is None else number_text(host)])
     return Grid(names, rows)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.maths.metric_names import metric_title
 from fedexp.report.draw.markdown import Grid
@@ -31,6 +30,7 @@ from fedexp.report.read.measures import (
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run, shared_metric
 from fedexp.report.read.site_counts import site_counts
+from fedexp.report.topics.chosen_columns import choose_columns
 
 _PERCENT = 2  # decimals
 _MOST_SITES = 100
@@ -44,6 +44,7 @@ class View:
 
     columns: tuple[str, ...] | None = None
     percent: bool = False
+    lacking: tuple[str, ...] = ()  # columns that were asked for, of which no run has a number
 
 
 ALL = View()
@@ -51,7 +52,7 @@ ALL = View()
 
 @dataclass(frozen=True)
 class Table:
-    """One statistic a method and quantity."""
+    """One statistic a method and quantity; `empty` are the quantities of which no run has a number."""
 
     name: str
     title: str
@@ -59,6 +60,7 @@ class Table:
     rows: Sequence[dict[str, Statistic]]
     metric: str = "accuracy"
     view: View = ALL
+    empty: Sequence[str] = ()
 
     def frame(self) -> pd.DataFrame:
         """Full precision: mean, std and count of each quantity in columns of their own."""
@@ -183,26 +185,15 @@ def make_tables(methods: Sequence[Method], view: View = ALL) -> list[Table]:
     tables += _site_tables(methods, metric)
     if timed:
         tables.append(_table("simulated", "Simulated time", timed, lambda run: simulated_numbers(run, metric, toa)))
-    known_view = _known_columns(view, tables)
+    known_view = view if view.columns is None else _known_view(view, view.columns, tables)
     return [replace(table, metric=metric, view=known_view) for table in tables]
 
 
-def _known_columns(view: View, tables: Sequence[Table]) -> View:
-    """The view with its columns by their names in the tables; headings and capitals are understood, too.
-
-    Raises:
-        ConfigError: names all columns that no table has.
-    """
-    if view.columns is None:
-        return view
-    names = list(dict.fromkeys(name for table in tables for name in table.columns))
-    by_text = {heading(name).casefold(): name for name in names} | {name.casefold(): name for name in names}
-    missing = [name for name in dict.fromkeys(view.columns) if name.casefold() not in by_text]
-    if len(missing) > 1:
-        raise ConfigError(f"--columns: these runs have no columns {', '.join(missing)}; they have {', '.join(names)}")
-    if missing:
-        raise ConfigError(f"--columns: these runs have no column {missing[0]}; {did_you_mean(missing[0], names)}")
-    return replace(view, columns=tuple(by_text[name.casefold()] for name in view.columns))
+def _known_view(view: View, asked: Sequence[str], tables: Sequence[Table]) -> View:
+    columns, lacking = choose_columns(
+        asked, [name for table in tables for name in table.columns], [name for table in tables for name in table.empty]
+    )
+    return replace(view, columns=columns, lacking=lacking)
 
 
 def _seeds_text(method: Method) -> str:
@@ -214,7 +205,8 @@ def _seeds_text(method: Method) -> str:
 def _table(name: str, title: str, methods: Sequence[Method], numbers: Callable[[Run], Numbers]) -> Table:
     rows = [_statistics([numbers(run) for run in method.runs]) for method in methods]
     shown = [quantity for quantity in rows[0] if any(row[quantity].count for row in rows)]
-    return Table(name, title, methods, [{quantity: row[quantity] for quantity in shown} for row in rows])
+    shown_rows = [{quantity: row[quantity] for quantity in shown} for row in rows]
+    return Table(name, title, methods, shown_rows, empty=[quantity for quantity in rows[0] if quantity not in shown])
 
 
 def _site_tables(methods: Sequence[Method], metric: str) -> list[Table]:

@@ -7,6 +7,8 @@ in the column `unseen` and no model of their own. With clusters they are left ou
 
 Where every client trains alone, there is no global model, and a column `test` has the client's own on the test data.
 
+Of two classes `positives` says how many of the examples are of the second one.
+
 The ensembles are those of `clusters.vote`, `max`, `mean` and `nearest`, of all clusters that have members, here asked
 for data of somebody inside. `personal` is the model that the client uses: its cluster's, with what it keeps to itself.
 """
@@ -61,7 +63,7 @@ def _alone_row(world: World, client: int, shard: np.ndarray, own_model: Weights)
     if world.exp.evaluation.test:
         metric_set = world.scorer.metric_set
         scores["test"] = world.scorer.score(own_model, world.test, metric_set).metrics[metric_set.main]
-    return {"client": client, "metric": world.exp.metrics[0], "examples": len(shard), "global": None, **scores}
+    return {"client": client, "metric": world.exp.metrics[0], **_counts(world, shard), "global": None, **scores}
 
 
 def _client_row(world: World, client: int, shard: np.ndarray, models: tuple[Weights, ...]) -> dict[str, Any]:
@@ -69,10 +71,18 @@ def _client_row(world: World, client: int, shard: np.ndarray, models: tuple[Weig
     return {
         "client": client,
         "metric": world.exp.metrics[0],
-        "examples": len(shard),
+        **_counts(world, shard),
         "global": scores[0],
         "personal": scores[1] if scores[1:] else None,
     }
+
+
+def _counts(world: World, shard: np.ndarray) -> dict[str, int]:
+    """How many examples there are, and of two classes how many of the second one."""
+    data, counts = world.client_eval_data, {"examples": len(shard)}
+    if len(world.class_names) == 2 and data.y.dim() == 1:
+        counts["positives"] = int(data.y[data.to_device(shard)].sum())
+    return counts
 
 
 def rows_with_clusters(exp: Experiment, world: World, state: State) -> list[dict[str, Any]]:
@@ -84,15 +94,15 @@ def rows_with_clusters(exp: Experiment, world: World, state: State) -> list[dict
         owner = np.array([client])
         number = int(exp.clustering.model_of(owner, memory)[0])
         personal_model = Weights(personal_models(exp, world, state, owner)[0], state.models[0].layout)
-        accuracies, examples = _accuracies(
-            world, client, [state.models[0], state.models[number], personal_model], models
-        )
-        lines.append(dict(zip(COLUMNS, (client, "accuracy", number, examples, *accuracies), strict=True)))
+        accuracies = _accuracies(world, client, [state.models[0], state.models[number], personal_model], models)
+        counts = _counts(world, world.held_out.shard(client))
+        cells = (client, "accuracy", number, counts["examples"], *accuracies)
+        lines.append(dict(zip(COLUMNS, cells, strict=True)) | counts)
     return lines
 
 
-def _accuracies(world: World, client: int, single: list[Weights], ensemble: list[Weights]) -> tuple[list[Any], int]:
-    """Accuracies of single models and of four ensembles on a client's held-out examples, and their number."""
+def _accuracies(world: World, client: int, single: list[Weights], ensemble: list[Weights]) -> list[Any]:
+    """Accuracies of single models and of four ensembles on a client's held-out examples."""
     index = world.client_eval_data.to_device(world.held_out.shard(client))
     inputs, labels = world.client_eval_data.inputs(index), world.client_eval_data.y[index]
     log_probs = [
@@ -102,4 +112,4 @@ def _accuracies(world: World, client: int, single: list[Weights], ensemble: list
     predictions = [logp.argmax(dim=1) for logp in alone]
     predictions += ensemble_predictions(torch.stack(clusters), server) if clusters else []
     accuracies = [float((answer == labels).double().mean()) for answer in predictions]
-    return accuracies + [None] * (len(COLUMNS) - 4 - len(accuracies)), len(index)
+    return accuracies + [None] * (len(COLUMNS) - 4 - len(accuracies))

@@ -53,6 +53,8 @@ def test_a_name_and_the_last_value_that_all_seeds_have(make_run, tmp_path):
     picture = bands.picture(LINES, methods, band.by_round("test_accuracy"))
     assert picture is not None
     assert [text.get_text() for text in picture.figure.axes[0].texts] == ["random 0.500", "#2 0.300"]
+    leaders = picture.figure.axes[0].lines[-2:]
+    assert {line.get_color() for line in leaders} == {style.QUIET}, "nobody takes them for data"
     assert style.label_with_seeds(methods[1]) == "#2 a_rather_long_name_of_a_selector", "the legend has the number, too"
 
 

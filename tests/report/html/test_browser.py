@@ -144,6 +144,45 @@ def test_print_shows_everything_without_buttons(browser, page):
     assert base64.b64decode(printed).startswith(b"%PDF")
 
 
+@pytest.mark.parametrize("count", [16, 24])
+def test_a_setting_of_each_of_many_methods_is_printed_whole(browser, tmp_path, count):
+    make_run = writer(tmp_path)
+    for number in range(count):
+        keys = {f"local.a_rather_long_key_{key}": number * key for key in range(1, count + 2)}
+        choices = {"selector": f"selector_{number}", "aggregator": f"aggregator_{number}"}
+        make_run(f"a/{number}", choices=choices, keys=keys)
+    assert cli.main(["report", str(tmp_path / "a")]) == 0
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    resize(browser, 688)
+    browser.get((tmp_path / "a" / "report.html").as_uri())
+    assert len(browser.find_elements("css selector", "#differences th[scope=col]")) == 1 + count
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 688
+
+
+def test_the_parts_of_the_page_are_all_seen_on_a_desktop(browser, page):
+    resize(browser, 768)
+    browser.get(page)
+    links = browser.find_elements("css selector", "nav a")
+    assert max(link.rect["x"] + link.rect["width"] for link in links) <= 768
+    assert len({link.rect["y"] for link in links}) == 2
+
+
+def test_a_drawing_and_long_notes_are_scrolled_by_keys_where_they_do_not_fit(browser, tmp_path):
+    for number in range(30):
+        writer(tmp_path)(f"a/{number}", seed=number, finished=False)
+    assert cli.main(["report", str(tmp_path / "a")]) == 0
+    resize(browser, 390)
+    browser.get((tmp_path / "a" / "report.html").as_uri())
+    focused = "return [...document.querySelectorAll(arguments[0])].map((frame) => frame.tabIndex)"
+    assert wait_for(lambda: browser.execute_script(focused, ".doubts ul") == [0])
+    curves = browser.execute_script(focused, "#learning .canvas")
+    assert curves
+    assert set(curves) == {-1}, "a phone shows a curve whole"
+    assert 0 in browser.execute_script(focused, "#rounds .canvas") + browser.execute_script(
+        focused, "#selections .canvas"
+    )
+
+
 def test_a_large_sweep_opens(browser, make_sweep, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = make_sweep(60, 40)

@@ -1,3 +1,5 @@
+import pytest
+
 from fedexp.report.draw import style
 from fedexp.report.read.methods import group_runs
 from fedexp.report.read.runs import collect_runs
@@ -26,3 +28,14 @@ def test_what_was_measured_stands_under_tabs(make_run, tmp_path):
         ("measure_1", "Further measures"),  # a column's name is no file's name
     ]
     assert part.pictures[-1].title == "x/../y"
+
+
+@style.style()
+@pytest.mark.parametrize(("rules", "warned"), [(("sgd", "fedntd"), True), (("sgd", "sgd"), False)])
+def test_training_losses_of_different_local_rules_are_said_to_be_no_comparison(make_run, tmp_path, rules, warned):
+    for number, rule in enumerate(rules):
+        make_run(str(number), choices={"local": rule, "selector": f"s{number}"}, metrics={"train_loss": 2.0})
+    part = learning.build_section(group_runs(collect_runs([tmp_path])[0]))
+    assert part is not None
+    captions = {picture.name: "cannot be compared" in picture.caption for picture in part.pictures}
+    assert captions == {"learning": False, "learning_loss": False, "training_loss": warned}

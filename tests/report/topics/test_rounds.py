@@ -21,6 +21,16 @@ def test_the_seconds_of_stages_and_what_is_beyond_them(make_run, tmp_path):
     assert rounds.stage_profile(methods_of(tmp_path)[0]) == pytest.approx([0.1, 0.2, 0.05, 0.05, 0.1])
 
 
+@style.style()
+def test_the_table_of_stages_ends_with_the_seconds_of_the_results(make_run, tmp_path):
+    make_run("0", metrics={"train_s": 0.25, "evaluate_s": 0.5})  # together more than the 0.5 of the host
+    part = rounds.build_section(methods_of(tmp_path))
+    assert part is not None
+    table = part.pictures[0].data.table
+    assert [name.split()[-1] for name in table.headings[1:]] == ["s/round"] * 6
+    assert (table.headings[-1], table.rows[0][-1]) == ("host s/round", "0.5")
+
+
 def test_without_stages_there_is_no_profile(make_run, tmp_path):
     make_run("0")
     assert rounds.stage_profile(methods_of(tmp_path)[0]) is None

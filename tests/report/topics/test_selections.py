@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from fedexp.report.draw import style
 from fedexp.report.read.methods import group_runs
 from fedexp.report.read.runs import collect_runs
 from fedexp.report.topics import selections
@@ -25,3 +26,19 @@ def test_the_mean_selections_of_each_client(make_run, tmp_path):
     method = group_runs(collect_runs([tmp_path])[0])[0]
     assert selections.mean_selections(method).tolist() == [2.0, 2.0, 0.0, 1.0]
     assert selections.by_rank(method.runs[1])[1].tolist() == [2.0, 0.0, 0.0, 0.0]
+
+
+@style.style()
+def test_long_names_of_clients_are_not_cut_and_leave_the_map_its_height(make_run, tmp_path):
+    names = [*("Universitätsklinikum Charité Mitte" for _ in range(2)), "Oslo", "Zürich"]
+    rows = "".join(f"{client},{name},1\n" for client, name in enumerate(names))
+    (make_run("0") / "federation.csv").write_text(f"client,name,examples\n{rows}")
+    part = selections.build_section(group_runs(collect_runs([tmp_path])[0]))
+    assert part is not None
+    figure = part.pictures[-1].figure
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == names
+    boxes = [label.get_window_extent() for label in (*axes.get_xticklabels(), *axes.get_yticklabels())]
+    assert min(min(box.x0, box.y0) for box in boxes) >= 0
+    assert axes.bbox.height / figure.dpi > 0.25, "inches of the one row"

@@ -169,6 +169,15 @@ def test_a_metric_has_its_name_in_headings_and_its_column_in_files(make_run, tmp
         assert chosen.grids()[0][1].headings == ("method", "seeds", "final AUROC")
 
 
+def test_a_chosen_column_without_a_number_is_left_out_with_a_reason(make_run, tmp_path):
+    make_run("0", accuracy=(0.9,))
+    (table,) = made(tmp_path, tables.View(columns=("Loss AUC", "final accuracy")))
+    assert table.view.lacking == ("loss AUC",)
+    assert table.grids()[0][1].headings == ("method", "seeds", "final accuracy")
+    with pytest.raises(ConfigError, match="No run has a number for the column loss AUC: it takes two evaluated rounds"):
+        made(tmp_path, tables.View(columns=("loss AUC",)))
+
+
 def test_at_the_clients_by_hand(make_run, tmp_path):
     """Of three clients a tenth is one; the global model's columns are shown where it differs from the clients' own."""
     own = {f"personal_{name}": [None, None, None, value] for name, value in (("accuracy", 0.75), ("worst_decile", 0.5))}

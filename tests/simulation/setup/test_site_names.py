@@ -69,6 +69,15 @@ class TestTables:
         assert names_by_client(tmp_path / "run" / "federation.csv") == {0: "Aachen", 1: "Bonn", 2: "Köln"}
         assert shared_names([tmp_path / "run"] * 2) == {0: "Aachen", 1: "Bonn", 2: "Köln"}
 
+    def test_of_two_classes_the_second_is_counted_among_what_is_scored(self, tiny: Tiny, words, tmp_path: Path):
+        outcomes = {"Aachen": "ill", "Bonn": "well", "Köln": "well"}
+        rows = [(number, site, outcome) for number in range(10) for site, outcome in outcomes.items()]
+        pd.DataFrame(rows, columns=["a", "hospital", "outcome"]).to_csv(tmp_path / "patients.csv", index=False)
+        run(tiny(*words, "evaluation.personal_fraction=0.5"), tmp_path / "run")
+        scores = pd.read_csv(tmp_path / "run" / "client_scores.csv")
+        assert 0 not in scores["examples"].tolist()
+        assert scores["positives"].tolist() == [0, *scores["examples"][1:]]
+
     def test_odd_names_stay_what_they_are(self, tmp_path: Path):
         path, counts = tmp_path / "federation.csv", np.ones((4, 2), dtype=int)
         federation.write_csv(path, counts, ["cat", "dog"], ["NA", "007", 'a "b", c', "Köln"])

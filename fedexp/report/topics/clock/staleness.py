@@ -1,7 +1,7 @@
 """Clients that train on while the server steps: when each trained, and how old its upload was.
 
-A bar of the timeline is a client from the moment in which it began to that in which its upload arrived; the darker, the
-more steps the server took meanwhile. Lines are steps of the server.
+A bar of the timeline is a client from the moment in which it began to that in which its upload arrived; the stronger,
+the more steps the server took meanwhile. Lines are steps of the server.
 """
 
 from collections.abc import Sequence
@@ -20,6 +20,7 @@ from fedexp.report.read.site_names import label, names_by_client
 COLUMNS = ("round", "client", "started_s", "arrived_s", "staleness")
 _METHODS = 3  # with a timeline each
 _ARRIVALS, _CLIENTS = 200, 20  # of a timeline: the first so many uploads, of at most so many clients
+_PALEST = 0.4  # opacity of a fresh upload's bar
 _STEPS = 120  # up to so many steps have a line
 _NOTE = (
     "Staleness: how many steps the server took while a client trained. Timelines are of the first run of each method "
@@ -78,16 +79,18 @@ def _timeline(method: Method, run: Run, table: np.ndarray) -> Picture:
     steps = run.column("sim_s")
     for moment in steps[steps <= end_s][:_STEPS]:
         axes.axvline(moment, color=style.RULE, linewidth=0.8, zorder=0)
-    greatest = max(1.0, float(bars[:, 4].max(initial=0.0)))
+    greatest = float(bars[:, 4].max(initial=0.0))
     rows = np.searchsorted(clients, bars[:, 1])
-    strength = 0.25 + 0.75 * bars[:, 4] / greatest
-    colors = [(*_rgb(style.color(method)), value) for value in strength]
-    axes.barh(rows, bars[:, 3] - bars[:, 2], left=bars[:, 2], height=0.7, color=colors, gid=style.gid(method))
+    hue = style.color(method)
+    colors = [(*_rgb(hue), value) for value in _PALEST + (1 - _PALEST) * bars[:, 4] / max(1.0, greatest)]
+    look = {"height": 0.7, "color": colors, "edgecolor": hue, "linewidth": 0.8, "gid": style.gid(method)}
+    axes.barh(rows, bars[:, 3] - bars[:, 2], left=bars[:, 2], **look)
     names = names_by_client(run.folder / "federation.csv")
     style.name_rows(axes, [label(int(client), names) for client in clients])
     axes.set_xlim(0, end_s)
     axes.set_ylabel("Client")
-    caption = f"The palest bar is a fresh upload, the strongest one of {greatest:.0f} steps ago; lines are steps."
+    stalest = f"the strongest bar an upload of {_count(greatest, 'step')} ago" if greatest else "none is stale"
+    caption = f"The palest bar is a fresh upload, {stalest}; lines are steps."
     name = f"clients_over_time_{method.position}"
     return Picture(name=name, title=title, figure=figure, data=_bars_data(bars, names), caption=caption, legend=False)
 
@@ -98,8 +101,13 @@ def _bars_data(bars: np.ndarray, names: dict[int, str]) -> PictureData:
         [label(int(client), names), f"{number:.0f}", number_text(began), number_text(arrived), f"{age:.0f}"]
         for number, client, began, arrived, age in bars.tolist()
     ]
-    text = f"{len(bars)} uploads of {len(np.unique(bars[:, 1]))} clients, on average {bars[:, 4].mean():.3g} steps old."
+    clients = _count(len(np.unique(bars[:, 1])), "client")
+    text = f"{_count(len(bars), 'upload')} of {clients}, on average {_count(bars[:, 4].mean(), 'step')} old."
     return of_table(Grid(headings, rows), "uploads", text)
+
+
+def _count(number: float, word: str) -> str:
+    return f"{number_text(number)} {word}{'' if number == 1 else 's'}"
 
 
 def _rgb(color: str) -> tuple[float, float, float]:

@@ -24,7 +24,7 @@ def panel_picture(name: str, panel: Panel, by: tuple[str, str]) -> Picture:
     heatmap.draw_texts(axes, _spreads(panel), lower=0.24, size=6.5)
     style.name_rows(axes, panel.rows)
     axes.axvline(width - 1.5, color=style.PAPER, linewidth=4)
-    axes.set_xticks(range(width), labels=[*map(style.shorten, panel.columns), "worst"], rotation=35, ha="right")
+    style.name_columns(axes, [*panel.columns, "worst"])
     data = of_table(panel.grid(" / ".join(by)))
     return Picture(name=name, title=title, figure=figure, data=data, caption=panel.title)
 

@@ -38,7 +38,20 @@ def test_a_bar_for_each_upload_and_a_line_for_each_step(make_run, tmp_path):
     assert bars[3] == pytest.approx((1.5, 1.5, 1.0))
     assert [line.get_xdata()[0] for line in axes.lines] == [1.5, 2.0, 3.25]
     strengths = [bar.get_facecolor()[3] for bar in axes.patches]
-    assert strengths == pytest.approx([0.25, 0.25, 0.625, 0.625, 1.0])
+    assert strengths == pytest.approx([0.4, 0.4, 0.7, 0.7, 1.0])
+    assert timeline.caption.startswith("The palest bar is a fresh upload, the strongest bar an upload of 2 steps ago;")
+
+
+@style.style()
+@pytest.mark.parametrize(("age", "words"), [("0", "none is stale"), ("1", "an upload of 1 step ago")])
+def test_the_caption_counts_one_step_and_none(make_run, tmp_path, age: str, words: str):
+    metrics = {"sim_s": [1.5], "pacing.staleness": [float(age)]}
+    row = f"1,3,0,0.5,{age}\n"
+    (make_run("0", accuracy=[0.5], metrics=metrics) / "clients.csv").write_text(CLIENTS.partition("\n")[0] + "\n" + row)
+    part = staleness.build_section(methods_of(tmp_path))
+    assert part is not None
+    assert words in part.pictures[1].caption
+    assert part.pictures[1].data.text == f"1 upload of 1 client, on average {age} step{'s' * (age == '0')} old."
 
 
 @style.style()
