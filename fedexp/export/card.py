@@ -54,6 +54,13 @@ _TOKENS = """\
 x = torch.zeros(1, {shape}, dtype=torch.int64)  # numbers of tokens: their places in encoder["vocabulary"]
 outputs = model(x)
 """
+_NEXT_TOKEN = """\
+numbers = {{token: number for number, token in enumerate(encoder["vocabulary"])}}
+tokens = {tokens}  # the text so far, at most {length} tokens of the vocabulary; its first stands for all others
+x = torch.zeros(1, {length}, dtype=torch.int64)
+x[0, :len(tokens)] = torch.tensor([numbers.get(token, 0) for token in tokens])
+outputs = model(x)[0, len(tokens) - 1]  # what stands behind it comes next
+"""
 _STATISTICS = {
     "pooled": "means, deviations and categories of all training rows",
     "public": "means, deviations and categories of a public table",
@@ -66,7 +73,9 @@ _ANSWERS = {
     "numbers": """\
 scale = encoder["target_columns"] or [{"mean": 0, "std": 1}] * len(encoder["answers"])
 print([y * t["std"] + t["mean"] for y, t in zip(outputs[0].tolist(), scale)])""",
-    "tokens": "print(outputs.argmax(dim=-1))",
+    "tokens": """\
+chances = dict(zip(encoder["answers"], outputs.softmax(dim=0).tolist()))
+print(sorted(chances.items(), key=lambda item: -item[1])[:5])  # the likeliest next tokens""",
 }
 
 
@@ -109,6 +118,9 @@ def usage(trained: TrainedModel, *, has_source: bool) -> str:
             if column.width
         }
         example = _TABLE.format(row=json.dumps(row, ensure_ascii=False))
+    elif encoder.targets == "tokens":
+        length = encoder.shape[0]
+        example = _NEXT_TOKEN.format(tokens=list(encoder.vocabulary[1:4][:length]), length=length)
     else:
         template = _TOKENS if encoder.dtype == "int64" else _ARRAY
         by_channel = f".view(-1{', 1' * (len(encoder.shape) - 1)})"
@@ -201,7 +213,7 @@ def _privacy_text(trained: TrainedModel) -> str:
 
 def _predict_text(trained: TrainedModel) -> str:
     if trained.encoder.targets == "tokens":
-        return "A model of tokens has no table of answers; in Python: `fedexp.load(folder).model()`."
+        return "`fedexp predict` writes tables, but this model predicts the next token: ask it as above."
     rows = "rows.csv" if trained.encoder.columns else "examples.npy"
     return f"    fedexp predict . {rows} --to answers.csv"
 

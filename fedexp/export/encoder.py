@@ -97,7 +97,10 @@ class Encoder:
             ConfigError: the model predicts tokens.
         """
         if self.targets == "tokens":
-            raise ConfigError("the model predicts tokens; use it in Python, as its card shows")
+            raise ConfigError(
+                "the model predicts the next token, of which there is no table; ask it in Python, as the card of an "
+                'export shows below "Use it without fedexp"'
+            )
         if self.targets == "numbers":
             columns = self.target_columns or tuple(map(Column, self.answers))
             values = outputs.double().numpy()

@@ -56,6 +56,11 @@ def predict(
             f"--to must be a new file, but {display_path(target)} is there; give another, or add --overwrite"
         )
     encoder = read_encoder(export)
+    if encoder.targets == "tokens":
+        raise ConfigError(
+            f"predict writes a table of answers, but the model in {display_path(export)} predicts the next token; ask "
+            f'it in Python, as {display_path(export / "card.md")} shows below "Use it without fedexp"'
+        )
     frame, examples, replaced = _read(rows, encoder)
     network = load_network(export, encoder, trust)
     answers = encoder.answer_columns(outputs(network, encoder, examples))

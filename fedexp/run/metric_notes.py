@@ -7,13 +7,14 @@ import torch
 
 from fedexp.core.values import State
 from fedexp.maths.curve_metrics import MULTI_VALUED, metric_name
-from fedexp.simulation.measures.confusion_matrix import count_answers
+from fedexp.parts.dataset.contract import IGNORED
 from fedexp.simulation.world import World
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ROUNDING = 1e-9  # of a share that went through a table
+_LARGEST = {"class": "largest class", "token": "most frequent token"}
 SHOWN = 5  # clients in a sentence
 
 
@@ -54,27 +55,40 @@ def _reason(entry: str) -> str:
 def describe_constant_answer(world: World, state: State, table: "pd.DataFrame") -> str | None:
     """A sentence where the final accuracy on the test data is the share of the largest class, or of the only answer.
 
-    None otherwise, where targets are no classes, and without an accuracy. A model that names one class only has the
-    share of this class as its accuracy, so others are not asked.
+    None otherwise, where targets are neither classes nor tokens, and without an accuracy. A model that names one class
+    only has the share of this class as its accuracy, so others are not asked.
     """
     if world.exp.scenario.trains_alone:  # a mean over many models says nothing of the answers of one
         return None
     accuracy = table["test_accuracy"].iloc[-1] if "test_accuracy" in table and len(table) else None
-    if accuracy is None or accuracy != accuracy or world.test.y.dim() != 1:
+    targets, noun = world.test.y, "class" if world.test.y.dim() == 1 else "token"
+    if accuracy is None or accuracy != accuracy or (noun == "token" and targets.is_floating_point()):
         return None
-    shares = world.test.y.cpu().bincount(minlength=len(world.class_names)).double() / len(world.test)
+    counts = targets[targets != IGNORED].cpu().bincount(minlength=len(world.class_names)).double()
+    shares = counts / counts.sum()
     equal = (shares - accuracy).abs() < ROUNDING
     largest = shares.argmax()
     if equal[largest]:
-        return f"accuracy {accuracy:.4g} is the share of the largest class ({_name(world, largest)})"
+        return f"accuracy {accuracy:.4g} is the share of the {_LARGEST[noun]} ({_name(world, largest)})"
     if not equal.any():
         return None
-    answers = count_answers(world, state.models[0]).sum(dim=0)
-    if (answers > 0).sum() > 1:
+    answers = _distinct_answers(world, state)
+    if len(answers) > 1:
         return None
-    only = _name(world, answers.argmax())
-    return f"accuracy {accuracy:.4g} is the share of the only class that the model answers ({only})"
+    return (
+        f"accuracy {accuracy:.4g} is the share of the only {noun} that the model answers ({_name(world, answers[0])})"
+    )
+
+
+def _distinct_answers(world: World, state: State) -> torch.Tensor:
+    """The classes, or tokens, that the model answers on the test data, ascending."""
+    scorer, weights, data = world.scorer, state.models[0], world.test
+    parts = (
+        scorer.logits(weights, data.inputs(part)).argmax(dim=-1)[data.y[part] != IGNORED] for part in scorer.parts(data)
+    )
+    return torch.cat([answers.unique() for answers in parts]).unique().cpu()
 
 
 def _name(world: World, label: torch.Tensor) -> str:
-    return world.class_names[int(label)]
+    name = world.class_names[int(label)]
+    return name if name.strip() else repr(name)

@@ -1,6 +1,5 @@
 """The section `evaluation` of the config: what is measured, and how often."""
 
-from dataclasses import field
 from typing import Annotated, Literal
 
 from fedexp.config.vocabulary.synonyms import metric_synonym
@@ -20,9 +19,7 @@ class Evaluation(Part):
     every: Annotated[int, Range(1)] = 1
     test: bool = True
     validation: bool = False
-    metrics: tuple[str, ...] | None = field(
-        default=None, metadata={"hint": "write for example evaluation.metrics=[accuracy,auroc]"}
-    )
+    metrics: tuple[str, ...] | None = None
     validation_fraction: Annotated[float, Range(0, 1, low_open=True, high_open=True)] = 0.1
     roa: tuple[Annotated[float, Range()], ...] | None = None
     toa: tuple[Annotated[float, Range()], ...] | None = None

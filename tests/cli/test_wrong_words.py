@@ -154,6 +154,10 @@ from fedexp import cli
         (["run", "algorithm=fedprx"], "unknown option algorithm=fedprx; did you mean fedprox or fedper?"),
         (["run", "fleet=stragglers"], "unknown option fleet=stragglers; write fleet=simulated fleet.speed_spread=1"),
         (["run", "evaluation.roa=0.9"], "evaluation.roa must be a list (each a number) or null, got 0.9; write [0.9]"),
+        (
+            ["run", "evaluation.metrics=perplexity"],
+            "evaluation.metrics must be a list (each a text) or null, got 'perplexity'; write [perplexity]",
+        ),
         (["run", "evaluation.roa=high"], "evaluation.roa must be a list (each a number) or null, got 'high'"),
         (["list", "datset"], "unknown group datset; did you mean dataset?"),
         (["data"], "data needs check or download, and dataset names; e.g. fedexp data check mnist"),

@@ -1,8 +1,10 @@
 """Answers for new rows, from a folder that may come from anybody."""
 
+import ast
 import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -253,3 +255,26 @@ def test_a_folder_that_asks_for_too_much_is_one_line(patients, tmp_path, monkeyp
     patients[1].to_csv("rows.csv", index=False)
     assert main(["predict", "home", "rows.csv", "--to", "answers.csv"]) == 2
     assert re.search(said, complaint(capsys))
+
+
+def test_a_model_of_text_is_asked_as_its_card_shows(tmp_path, monkeypatch, capsys):
+    """The message leads to the card, and its lines answer."""
+    monkeypatch.chdir(tmp_path)
+    done = run("dataset=text", "model=char_lstm", "model.hidden=4", folder="run", **QUIET)
+    export(done.folder, tmp_path / "home")
+    Path("rows.txt").write_text("The licence\n")
+    assert main(["predict", "home", "rows.txt", "--to", "answers.csv"]) == 2
+    assert complaint(capsys) == (
+        "fedexp: predict writes a table of answers, but the model in home predicts the next token; ask it in Python, "
+        'as home/card.md shows below "Use it without fedexp"'
+    )
+    card = Path("home/card.md").read_text()
+    assert "this model predicts the next token: ask it as above" in card
+    monkeypatch.chdir("home")
+    answered = python("-c", card.partition("```python\n")[2].partition("```")[0])
+    likeliest = ast.literal_eval(answered.stdout)
+    assert len(likeliest) == 5, answered.stderr
+    example = torch.zeros(1, 80, dtype=torch.int64)
+    example[0, :3] = torch.tensor([1, 2, 3])
+    chances = done.model()(example).detach()[0, 2].softmax(dim=0)
+    assert dict(likeliest)[done.encoder.answers[int(chances.argmax())]] == pytest.approx(float(chances.max()), rel=1e-4)

@@ -62,6 +62,19 @@ def test_the_share_of_another_class_is_told_if_it_is_the_only_answer(tiny: Tiny)
     assert note(world, world.initial_state(), 6 / 20) is None
 
 
+def test_of_a_text_it_is_the_share_of_the_most_frequent_token(tiny: Tiny):
+    words = ("dataset=text", "dataset.length=5", "federation=subject", "model=char_lstm", "model.hidden=4")
+    world = world_of(tiny(*words, "loss=next_token"))
+    tokens = world.test.y[world.test.y >= 0]
+    counts = tokens.bincount(minlength=len(world.class_names))
+    most = int(counts.argmax())
+    name = world.class_names[most]
+    said = f"is the share of the most frequent token ({name if name.strip() else repr(name)})"
+    share = float(counts[most]) / len(tokens)
+    assert note(world, world.initial_state(), share) == f"accuracy {share:.4g} {said}"
+    assert note(world, world.initial_state(), 0.987) is None
+
+
 def test_clients_without_a_score_are_named():
     lines = [
         {"client": 0, "name": "Aachen", "metric": "auroc", "global": 0.5},
