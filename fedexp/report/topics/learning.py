@@ -22,8 +22,7 @@ _CURVES = {
     "train_loss": PlotSpec(name="training_loss", title="Training loss", vertical=_LOSS, log=True, tab="Training"),
 }
 _OWN_COST = (
-    "A local rule measures the cost that it descends, with its own term if it has one (as FedNTD, MOON): the curves of "
-    "different rules cannot be compared; the test loss can."
+    "A local rule measures its own cost, to which some add a term (FedNTD, MOON): different rules cannot be compared."
 )
 _ELSEWHERE = ("round", "participants", "examples", "mb_down", "mb_up", "fleet.seconds")  # shown by other sections
 _MOST = 6  # further columns

@@ -189,9 +189,9 @@ def make_tables(methods: Sequence[Method], view: View = ALL) -> list[Table]:
     return [replace(table, metric=metric, view=known_view) for table in tables]
 
 
-def _known_view(view: View, asked: Sequence[str], tables: Sequence[Table]) -> View:
+def _known_view(view: View, wishes: Sequence[str], tables: Sequence[Table]) -> View:
     columns, lacking = choose_columns(
-        asked, [name for table in tables for name in table.columns], [name for table in tables for name in table.empty]
+        wishes, [name for table in tables for name in table.columns], [name for table in tables for name in table.empty]
     )
     return replace(view, columns=columns, lacking=lacking)
 
