@@ -91,8 +91,9 @@ def starts(world: World, state: State, owner: np.ndarray, number: int = 9) -> tu
 @ENGINES
 @pytest.mark.parametrize("limit", ["local.eta=0", "local.top_layers=0", None])
 def test_its_limits_are_fedavg_to_the_byte(tiny: Tiny, engine: str, limit: str | None):
-    ours = world_of(tiny(*WORDS, "rounds=4", f"engine={engine}", *([limit] if limit else [])))
-    fedavg = world_of(tiny("local=sgd", *WORDS[1:], "rounds=4", f"engine={engine}", "evaluation.personal_fraction=0.2"))
+    words = (*WORDS[1:], "rounds=4", "local.momentum=0.9", "local.lr=0.02", f"engine={engine}")
+    ours = world_of(tiny(WORDS[0], *words, *([limit] if limit else [])))
+    fedavg = world_of(tiny("local=sgd", *words, "evaluation.personal_fraction=0.2"))
     rounds = [*zip(rounds_with_rows(ours), rounds_with_rows(fedavg), strict=True)]
     for (mine, _, sent), (theirs, _, sent_theirs) in rounds if limit else []:
         assert torch.equal(sent.delta, sent_theirs.delta)
@@ -314,6 +315,11 @@ def test_layers_are_counted_from_the_last():
         18,
         18,
     ]
+
+
+def test_the_weights_are_learned_on_all_batches_with_no_setting_of_the_training():
+    rule = FedALA(epochs=None, steps=7, batch_size=4, drop_last=True, clip_norm=1.0, eta=3.0, top_layers=2).weight_rule
+    assert rule == AggregationWeights(epochs=1, steps=None, batch_size=4, eta=3.0, top_layers=2)
 
 
 def test_the_clock_counts_an_epoch_of_the_weights():
