@@ -22,6 +22,7 @@ from fedexp.simulation import context
 from fedexp.simulation.local_task import make_task
 from fedexp.simulation.measures.own_models import personal_models
 from fedexp.simulation.round import run_round
+from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.simulation.setup import compatibility
 from fedexp.simulation.world import World
 from fedexp.training.client.batches import draw_batches
@@ -248,6 +249,18 @@ def test_a_client_does_not_depend_on_who_else_learns(tiny: Tiny, engine: str):
         assert torch.equal(some, all_rows)
 
 
+def test_two_workers_do_what_one_does(tiny: Tiny):
+    ends = []
+    for workers in (1, 2):
+        world = world_of(tiny(*WORDS, "rounds=3", f"engine.workers={workers}"))
+        with with_workers(world.exp, world, world.initial_state()) as crew:
+            *_, (state, row, _) = run_rounds(world.exp, crew, crew.initial_state())
+        ends.append((state.memory["local"], row["personal_accuracy"]))
+    assert same(ends[0][0], ends[1][0])
+    assert ends[0][1] == ends[1][1]
+    assert len(ends[0][0]["weights"]["owner"])
+
+
 def test_engines_agree_and_a_checkpoint_goes_on_to_the_byte(tiny: Tiny, tmp_path: Path):
     ends: list[State] = []
     for engine in ("loop", "stacked"):
@@ -341,6 +354,10 @@ def test_the_clock_counts_an_epoch_of_the_weights():
         (
             ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3"),
             "local=fedala fits what a client starts from to its examples, but privacy=dp_sgd clips what they do to the",
+        ),
+        (
+            ("aggregator=fednova",),
+            "aggregator=fednova divides each update by the weights of its gradients, but local=fed",
         ),
         (("evaluation.fine_tune_epochs=1",), "evaluation.fine_tune_epochs tunes a client's model by the loss"),
         (("local.sample=0",), r"sample must be a number in \(0, 1\]"),
