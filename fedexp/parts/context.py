@@ -1,6 +1,6 @@
 """The questions that a part may ask: the only way it reaches data and randomness.
 
-`Context` has what most parts need; the small protocols of `questions.py` behind it have the rest, one for each kind.
+`Context` has what most parts need; the small protocols of `clients_data.py` and `questions.py` behind it have the rest.
 
 Legend: n clients asked for, N clients.
 """
@@ -10,7 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from fedexp.core.values import Layout, Plan, Weights
-from fedexp.parts.questions import AuditView, ClientsData, FleetView, PublicData, Traffic, Validation
+from fedexp.parts.clients_data import ClientsData
+from fedexp.parts.questions import AuditView, FleetView, PublicData, Traffic, Validation
 
 
 class Context(Protocol):

@@ -1,4 +1,4 @@
-"""The smaller protocols behind `ctx.clients_data`, `ctx.fleet` and the others: questions that only a few parts ask.
+"""The smaller protocols behind `ctx.fleet`, `ctx.validation` and the others: questions that only a few parts ask.
 
 Legend: n clients asked for, C participants, R models, D entries of a model, P trainable entries, S examples, K classes.
 """
@@ -10,43 +10,8 @@ import numpy as np
 import torch
 
 from fedexp.core.client_resources import Journeys, Resources
-from fedexp.core.values import Canaries, Plan, Uploads, Weights
+from fedexp.core.values import Canaries, Uploads, Weights
 from fedexp.parts.workload import Workload
-
-
-class ClientsData(Protocol):
-    """Questions about clients' data, besides training. Models that they evaluate or fine-tune count as traffic."""
-
-    def class_counts(self, owner: np.ndarray) -> np.ndarray:
-        """How many examples of each class these clients hold, int64 [n, K]."""
-        ...
-
-    def labels(self, examples: np.ndarray) -> np.ndarray:
-        """The classes of the training examples with these numbers `[S]`, int64 [S]."""
-        ...
-
-    def groups(self, owner: np.ndarray) -> np.ndarray | None:
-        """The groups that these clients are known to belong to, int64 [n]; None where there are none."""
-        ...
-
-    def losses_of(self, weights: Weights, plan: Plan) -> np.ndarray:
-        """Mean loss of a model on each shard of a plan, float64 [C]; NaN without data."""
-        ...
-
-    def judge(self, rows: torch.Tensor, holder: np.ndarray, owner: np.ndarray) -> np.ndarray:
-        """Mean loss of models `rows [R, D]` on what each of these clients holds out to judge by, float64 [n, R].
-
-        NaN without such examples. Each is sent the models that others hold (`holder [R]`), and tells nobody.
-        """
-        ...
-
-    def fine_tune(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
-        """The models `[n, D]` that clients fine-tune from one model `[D]` by their rule (`epochs` None: its own).
-
-        Batches are drawn from a stream of round `number`, which is not that of its training. The rows are what the
-        server sees: the model itself in the columns that never leave a client, and for a training that is not finite.
-        """
-        ...
 
 
 class FleetView(Protocol):

@@ -98,6 +98,14 @@ class ClientQueries:
         rows = train_apart(self._world, later_ctx, row, owner, rule, "fine_tune")
         return torch.where(rows.isfinite().all(dim=1, keepdim=True), rows, row)
 
+    def train_wrapped(
+        self, rule: LocalRule, rows: torch.Tensor, plan: Plan, *name: str | int
+    ) -> tuple[torch.Tensor, np.ndarray]:
+        beside = self._world.with_rule(rule)
+        ctx: Context = replace(cast(Any, self._ctx), _world=beside)
+        out = run_apart(beside, ctx, rows, plan, [rule] * len(plan.owner), name)
+        return out[:, :-2], out[:, -1].cpu().double().numpy()
+
 
 def train_apart(
     world: World, ctx: Context, row: torch.Tensor, owner: np.ndarray, rule: LocalRule, name: str
@@ -106,15 +114,21 @@ def train_apart(
 
     Columns that never leave a client stay as they are in the model.
     """
-    plan = ctx.plan(owner)
     rules = [rule.with_drawn_epochs(client, ctx.rng) for client in owner.tolist()]
-    draws = streams(world.exp.seed, ctx.round, name, owner=owner)
-    batches = draw_all(rules, plan.shards, world.labels, draws)
-    task = make_task(world.exp, row.expand(len(owner), -1), plan, batches, {}, ctx)
-    rows = run_task(world, task, 2, world.trainer.run, FINE_TUNING)[:, : len(row)]
+    rows = run_apart(world, ctx, row.expand(len(owner), -1), ctx.plan(owner), rules, (name,))[:, : len(row)]
     private = torch.from_numpy(ctx.traffic.private_columns).to(rows.device)
     rows[:, private] = row[private]
     return rows
+
+
+def run_apart(
+    world: World, ctx: Context, rows: torch.Tensor, plan: Plan, rules: list[LocalRule], name: tuple[str | int, ...]
+) -> torch.Tensor:
+    """What the trainer of a world makes of a plan's `rows [C, W]`, with losses behind, by batches of this stream."""
+    draws = streams(world.exp.seed, ctx.round, *name, owner=plan.owner)
+    batches = draw_all(rules, plan.shards, world.labels, draws)
+    task = make_task(world.exp, rows, plan, batches, {}, ctx)
+    return run_task(world, task, 2, world.trainer.run, FINE_TUNING)
 
 
 def received_losses(queries: ClientQueries, present: Weights, owner: np.ndarray, power: int) -> np.ndarray:

@@ -14,14 +14,14 @@ import fedexp
 from fedexp import parts
 from fedexp.config.location import conf_dir
 from fedexp.core.part import Part
-from fedexp.parts import questions
+from fedexp.parts import clients_data, questions
 from fedexp.simulation import context_views, fleet_queries
 from fedexp.simulation.context import RoundContext
 
 HERE = Path(fedexp.__file__).parent
 BASES = [found for name in parts.__all__ if isinstance(found := getattr(parts, name), type)]
 PIECES = [
-    (questions.ClientsData, context_views.ClientQueries),
+    (clients_data.ClientsData, context_views.ClientQueries),
     (questions.FleetView, fleet_queries.FleetQueries),
     (questions.Traffic, fleet_queries.TrafficQueries),
     (questions.Validation, context_views.ValidationQueries),

@@ -49,6 +49,8 @@ class LocalRule(Workload):
     is_gradient_sum = True  # whether an update is a sum of gradients, whose weights `effective_steps` knows
     no_gradient_sum = "makes updates that are no sums of gradients with known weights"  # said where it is False
 
+    starts_from_examples = False  # whether `begin` fits what a client starts from to its examples
+
     judging_fraction = 0.0  # of a client's training examples, held out to judge other clients' models on
 
     lr: Annotated[float, Positive] = 0.1

@@ -116,6 +116,8 @@ ROWS = tuple(Incompatibility(*row) for row in (
      HIDES, "local=sgd"),
     ("local", "cost_needs_client_state", "makes an example's cost depend on other models or examples", "privacy",
      "example_clip", "protects single examples by clipping what each of them does", "local=sgd"),
+    ("local", "starts_from_examples", "fits what a client starts from to its examples", "privacy", "example_clip",
+     "clips what they do to the training alone", "local=sgd"),
     ("local", "repeats_batches", "takes several steps on each batch", "privacy", "example_clip",
      "counts every step as a batch that is drawn anew", "local=sgd"),
     ("local", "cost_needs_client_state", "makes an example's cost depend on other models or examples", "audit",
