@@ -18,7 +18,7 @@ from torch import nn
 
 from fedexp.parts import ConfigError, Facts, Model, Range
 
-SHARES = "log_shares"  # the name of the entry with the logarithms of the shares [M]
+SHARES = "log_shares"  # the name of the entry with the logarithms of the shares [M, 1]
 
 
 class Mixing(nn.Module):
@@ -27,8 +27,8 @@ class Mixing(nn.Module):
     takes_features = True
 
     def forward(self, parts: torch.Tensor) -> torch.Tensor:
-        """Log-probabilities `[B, ..., K]` of the `parts [B, M, ..., K]`: log pi_m plus those of each component."""
-        return parts.logsumexp(dim=1)
+        """Log-probabilities `[B, ..., K]` of the `parts [B, ..., M, K]`: log pi_m plus those of each component."""
+        return parts.logsumexp(dim=-2)
 
 
 class MixtureNetwork(nn.Module):
@@ -38,12 +38,12 @@ class MixtureNetwork(nn.Module):
         super().__init__()
         self.components, self.mixing = nn.ModuleList(components), Mixing()
         self.log_shares: torch.Tensor
-        self.register_buffer(SHARES, torch.full((len(components),), math.log(1 / len(components))))
+        self.register_buffer(SHARES, torch.full((len(components), 1), math.log(1 / len(components))))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Log-probabilities `[B, ..., K]` of `x [B, *shape]`."""
-        parts = torch.stack([component(x).log_softmax(dim=-1) for component in self.components], dim=1)
-        return self.mixing(parts + self.log_shares.view(-1, *[1] * (parts.ndim - 2)))
+        parts = torch.stack([component(x).log_softmax(dim=-1) for component in self.components], dim=-2)
+        return self.mixing(parts + self.log_shares)  # nothing but a sum, which an export can write down
 
 
 class Mixture(Model):
