@@ -21,7 +21,9 @@ from fedexp.simulation.setup.experiment import Experiment
 CONF = conf_dir()
 MADE = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60")
 BUNDLES = {
-    path.parent.name for path in CONF.glob("*/*.yaml") if re.search("^(# @package|  - override)", path.read_text(), re.M)
+    path.parent.name
+    for path in CONF.glob("*/*.yaml")
+    if re.search("^(# @package|  - override)", path.read_text(), re.M)
 }  # groups whose options choose others
 INNER = {path for path in CONF.glob("*/*.yaml") if re.search("^  - /.*@", path.read_text(), re.M)}  # parts inside them
 TINY = (

@@ -17,12 +17,12 @@ def option_names(written: Mapping[str, Any], recorded: Mapping[str, str | None])
     """
     nodes = {name: written.get(name) for name in roles.role_names()}
     nodes |= {name: lookup(written, name.partition("@")[2]) for name in recorded if "@" in name}
-    found = {
+    options = {
         name: _find_option(name.partition("@")[0], node, recorded.get(name))
         for name, node in nodes.items()
         if isinstance(node, Mapping)
     }
-    named = {name: option for name, option in found.items() if option}
+    named = {name: option for name, option in options.items() if option}
     option_by_group = {**recorded, **named}
     return {
         name: option

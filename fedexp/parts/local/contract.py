@@ -24,8 +24,8 @@ from fedexp.parts.workload import Workload
 class ModelOutputs(NamedTuple):
     """What a model gives for a batch: `outputs [B, *facts.outputs]`, and the features that these are made of.
 
-    `features [B, ...]` is what its last linear layer is given; a network without one has its outputs there. In a network
-    that has a layer with `takes_features = True`, it is what this layer is given.
+    `features [B, ...]` is what its last linear layer is given, or the layer that has `takes_features = True`; a network
+    with neither has its outputs there.
     """
 
     outputs: torch.Tensor

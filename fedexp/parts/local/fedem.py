@@ -43,7 +43,7 @@ NOTHING = -1e30  # as the logarithm of a share: the component has no part in the
 
 
 def responsibilities(parts: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """q `[B, M]` of examples of the classes `targets [B]`, given log pi_m + log p_m `[B, M, K]`."""
+    """The weights q `[B, M]` of examples of the classes `targets [B]`, given log pi_m + log p_m `[B, M, K]`."""
     index = targets[:, None, None].expand(-1, parts.shape[1], 1)
     return parts.gather(2, index)[..., 0].softmax(dim=1)
 

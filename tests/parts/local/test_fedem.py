@@ -9,7 +9,6 @@ import pytest
 import torch
 from own_losses import Costing
 from own_targets import told
-from torch import nn
 from torch.nn import functional as F
 from worlds import Tiny, first_round, rounds_with_rows, same, train_first_round, world_of
 
@@ -20,7 +19,7 @@ from fedexp.core.values import State, Weights
 from fedexp.parts.local.contract import ModelOutputs
 from fedexp.parts.local.fedem import SMALLEST, FedEM, responsibilities, updated_log_shares
 from fedexp.parts.loss.cross_entropy import CrossEntropy
-from fedexp.parts.model.mixture import SHARES
+from fedexp.parts.model.mixture import SHARES, MixtureNetwork
 from fedexp.run.state import checkpoint
 from fedexp.simulation import context
 from fedexp.simulation.measures.own_models import personal_models
@@ -32,11 +31,18 @@ UNEQUAL = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "
 FEDEM = ("local=fedem", "model=mixture", *UNEQUAL)
 ALL = ("selector=all", "rounds=2")
 EVERYONE = np.arange(6)
-Components = list[nn.Sequential]
 
 
 def share_columns(world: World) -> np.ndarray:
     return world.layout.columns((SHARES,))
+
+
+def network_of(world: World, row: torch.Tensor) -> MixtureNetwork:
+    """The network with the entries of a row `[D]`."""
+    network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
+    assert isinstance(network, MixtureNetwork)
+    network.load_state_dict(world.layout.views(row.clone()))
+    return network
 
 
 def parts_of(probabilities: list[list[float]], shares: list[float]) -> torch.Tensor:
@@ -92,8 +98,7 @@ def test_a_step_by_hand():
 @pytest.mark.usefixtures("_double")
 def test_the_gradient_is_the_weighted_sum_of_the_components_own(tiny: Tiny):
     world = world_of(tiny(*FEDEM))
-    network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
-    network.load_state_dict(world.layout.views(world.first.flat.clone()))
+    network = network_of(world, world.first.flat)
     x, y = world.train.inputs(slice(0, 9)), world.train.y[:9]
     weight = torch.rand(9, 3).softmax(dim=1)
     received = weight.log()[:, :, None].expand(-1, -1, 10)  # whatever the class, these are the weights
@@ -110,9 +115,7 @@ def test_the_gradient_is_the_weighted_sum_of_the_components_own(tiny: Tiny):
 
 def in_plain_pytorch(world: World, rounds: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """The components in one row, and the clients' shares `[C, M]`, after each round, by modules and optimizers."""
-    network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
-    network.load_state_dict(world.layout.views(world.first.flat.clone()))
-    server: Components = list(network.components)
+    server = list(network_of(world, world.first.flat).components)
     pi, history = torch.full((6, len(server)), 1 / len(server)), []
     for number in range(1, rounds + 1):
         task, trained, sizes = first_round(world, number), [], []
@@ -176,10 +179,12 @@ def test_shares_sum_to_1_and_never_leave_their_client(tiny: Tiny):
     attack = ("attack=gaussian", "scenario.malicious=2")
     world = world_of(tiny(*FEDEM, "rounds=4", *attack))
     columns, first = share_columns(world), world.first.flat
-    for state, _, sent in rounds_with_rows(world):
+    rounds = list(rounds_with_rows(world))
+    for state, _, sent in rounds:
         assert not sent.delta[:, columns].any()
         assert torch.equal(state.models[0].flat[columns], first[columns])
         assert not torch.equal(state.models[0].flat, first)
+    state = rounds[-1][0]
     shares = state.memory["personal"]["rows"].exp()
     assert shares.shape == (len(state.memory["personal"]["owner"]), 3)
     torch.testing.assert_close(shares.sum(dim=1), torch.ones(len(shares)))
@@ -199,8 +204,7 @@ def test_clients_use_their_own_shares(tiny: Tiny):
     size = world.layout.parameters
     assert torch.equal(rows[:, :size], state.models[0].flat[:size].expand(6, -1))
     weights, x = Weights(rows[asked[0]], world.layout), world.train.inputs(slice(0, 4))
-    network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
-    network.load_state_dict(world.layout.views(weights.flat.clone()))
+    network = network_of(world, weights.flat)
     expected = sum(pi * h(x).softmax(1) for pi, h in zip(weights.flat[columns].exp(), network.components, strict=True))
     torch.testing.assert_close(world.scorer.logits(weights, x).exp(), expected)
 
@@ -209,7 +213,9 @@ def test_clients_use_their_own_shares(tiny: Tiny):
 def test_the_engines_agree(tiny: Tiny):
     """Also with momentum, decay, dropout and one example a batch; the received model answers without dropout."""
     words = ("local.momentum=0.5", "local.weight_decay=0.01", "model.component.dropout=0.3", "local.epochs=[1,2]")
-    loop, stacked = (train_first_round(world_of(tiny(*FEDEM, *words, f"engine={one}"))) for one in ("loop", "stacked"))
+    loop, stacked = (
+        train_first_round(world_of(tiny(*FEDEM, *words, f"engine={engine}"))) for engine in ("loop", "stacked")
+    )
     torch.testing.assert_close(loop, stacked, atol=1e-9, rtol=0, equal_nan=True)
 
 
@@ -285,7 +291,10 @@ def test_a_training_that_is_not_finite_leaves_the_shares(tiny: Tiny):
             "^local=fedem makes an example's cost depend on other models or examples, but privacy=dp_sgd protects",
         ),
         (("audit=canaries", "audit.count=60", "audit.score=uploads"), "^local=fedem makes an example's cost depend"),
-        (("evaluation.fine_tune_epochs=1", "evaluation.personal_fraction=0.3"), "^evaluation.fine_tune_epochs tunes a client's model by the loss of its"),
+        (
+            ("evaluation.fine_tune_epochs=1", "evaluation.personal_fraction=0.3"),
+            "^evaluation.fine_tune_epochs tunes a client's model by the loss of its",
+        ),
         (("aggregator=pfnm",), "^local=fedem keeps a row of every client from round to round, but aggregator=pfnm"),
     ],
 )

@@ -72,7 +72,7 @@ def test_copies_are_drawn_one_after_the_other_and_the_first_is_the_model_alone(t
     single = world_of(tiny("model=mixture", "model.components=1"))
     x = single.train.inputs(slice(0, 9))
     assert torch.equal(single.first.flat[:size], alone.first.flat)
-    answers, logits = (one.scorer.logits(Weights(one.first.flat, one.layout), x) for one in (single, alone))
+    answers, logits = (world.scorer.logits(Weights(world.first.flat, world.layout), x) for world in (single, alone))
     torch.testing.assert_close(answers, logits.log_softmax(1))
 
 
@@ -112,7 +112,7 @@ def test_an_export_has_the_shares_and_needs_no_fedexp():
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("model@model.component=mixture",), r"^model\.component must be no mixture itself; set model@model\.component="),
+        (("model@model.component=mixture",), r"^model\.component must be no mixture itself; set model@model\."),
         (("model.components=0",), r"^model\.components must be an integer >= 1, got 0$"),
         (
             ("model@model.component=lenet", "dataset.shape=[1,8,8]"),
@@ -131,7 +131,7 @@ def test_refusals(words: tuple[str, ...], complaint: str):
 
 @pytest.mark.parametrize("targets", ["numbers", "labels"])
 def test_answers_that_are_no_probabilities_of_classes_are_refused(targets):
-    with pytest.raises(ConfigError, match=f"^model=mixture mixes probabilities .* targets are {targets}; use model=mlp$"):
+    with pytest.raises(ConfigError, match=f"^model=mixture mixes probabilities .* are {targets}; use model=mlp$"):
         Mixture(component=MLP()).refuse(Facts((4,), 3, 10, targets=targets))
 
 
