@@ -21,8 +21,11 @@ from fedexp.simulation.setup.experiment import Experiment
 CONF = conf_dir()
 MADE = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60")
 BUNDLES = {
-    path.parent.name for path in CONF.glob("*/*.yaml") if re.search("^(# @package|defaults:)", path.read_text(), re.M)
+    path.parent.name
+    for path in CONF.glob("*/*.yaml")
+    if re.search("^(# @package|  - override)", path.read_text(), re.M)
 }  # groups whose options choose others
+INNER = {path for path in CONF.glob("*/*.yaml") if re.search("^  - /.*@", path.read_text(), re.M)}  # parts inside them
 TINY = (
     "scenario.clients=6",
     "scenario.participants=3",
@@ -69,7 +72,8 @@ def chosen(choices: tuple[str, ...] = (), values: tuple[str, ...] = ()) -> bytes
         lay(composed, values)
         return pickle.dumps(composed)
     laid = {word.partition("=")[0]: CONF / f"{word.replace('=', '/')}.yaml" for word in choices if word != MADE[0]}
-    if not laid or not BUNDLES.isdisjoint(laid) or not all(path.is_file() for path in laid.values()):
+    bundles, paths = BUNDLES.intersection(laid), set(laid.values())
+    if not laid or bundles or paths & INNER or not all(path.is_file() for path in paths):
         return pickle.dumps(put_together(*choices))
     composed = pickle.loads(chosen(MADE[:1] if MADE[0] in choices else ()))
     for group, path in laid.items():

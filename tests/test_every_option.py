@@ -57,6 +57,7 @@ NEEDS = {
     "audit=canaries": CANARIES,
     "augment=crop_flip": IMAGES,
     "augment=transforms": IMAGES,
+    "local=fedem": ("model=mixture",),
     "privacy=dp_sgd": SPENT,
     "privacy=client_local": SPENT,
     "privacy=client_central": (*SPENT, "aggregator.weighting=uniform"),

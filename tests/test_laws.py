@@ -12,7 +12,7 @@ METHODS = """
 algorithm: fedprox fedbn ca2fl
 aggregator: fedavg
 local: prox scaffold feddyn feddecorr fedplus moon fedlc fedntd fedrs personal_layer fedrep fedbabu ditto apfl
-local: fedrod pfedme fedfomo fedala
+local: fedrod pfedme fedfomo fedala fedem
 clustering: ifca cfl
 selector: s_fedavg greedyfed ucb afl power_of_choice oort
 privacy: dp_sgd client_central client_local

@@ -51,12 +51,19 @@ def purposes(conf: Path) -> dict[str, str]:
 
 
 def choices(path: Path) -> dict[str, str]:
-    """The options of groups that the defaults list of a file chooses; `null` is left out."""
+    """The options of groups that the defaults list of a file chooses; `null` is left out.
+
+    The option of a part inside of another one is that of `GROUP@KEY`.
+    """
     entries = (entry for entry in load(path).get("defaults", []) if isinstance(entry, dict))
-    chosen = {
-        re.sub("^(optional |override /)", "", name): option for entry in entries for name, option in entry.items()
-    }
+    chosen = {_choice_name(path, name): option for entry in entries for name, option in entry.items()}
     return {group: str(option) for group, option in chosen.items() if option is not None}
+
+
+def _choice_name(path: Path, name: str) -> str:
+    """An entry of a defaults list as it is typed; `/GROUP@KEY` is below the key of the file's own group."""
+    name = re.sub("^(optional |override /)", "", name)
+    return re.sub("^/(.*)@", rf"\1@{path.parent.name}.", name)
 
 
 def sweep(path: Path) -> dict[str, Any]:
@@ -75,15 +82,31 @@ def keys(conf: Path, chosen: Mapping[str, str]) -> dict[str, Any]:
 
 
 def part(conf: Path, group: str, option: str) -> dict[str, Any]:
-    """The config node that an option makes of its group; empty where the option is a bundle of others."""
+    """The config node that an option makes of its group, with the parts that are inside of this one.
+
+    Empty where the option is a bundle of others.
+    """
     path = conf / group / f"{option}.yaml"
-    return load(path).get(group, {}) if is_global(path) else load(path)
+    content = load(path)
+    if is_global(path):
+        return content.get(group, {})
+    inner_parts = {
+        name.rpartition(".")[2]: part(conf, name.partition("@")[0], inner)
+        for name, inner in inner_choices(conf, group, option).items()
+    }
+    return content | {key: node | content.get(key, {}) for key, node in inner_parts.items()}
+
+
+def inner_choices(conf: Path, group: str, option: str) -> dict[str, str]:
+    """The options, by `GROUP@KEY`, of the parts inside of the one that an option makes; none for an unknown option."""
+    path = conf / group / f"{option}.yaml"
+    return {name: inner for name, inner in choices(path).items() if "@" in name} if path.is_file() else {}
 
 
 def own_keys(conf: Path, group: str, option: str) -> dict[str, Any]:
     """The dotted keys that an option sets, from the root of the config, with their values."""
     path = conf / group / f"{option}.yaml"
-    return dotted_values(load(path) if is_global(path) else {group: load(path)})
+    return dotted_values(load(path) if is_global(path) else {group: part(conf, group, option)})
 
 
 def options_with(conf: Path, group: str, key: str) -> list[str]:

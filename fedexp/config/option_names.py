@@ -6,16 +6,23 @@ from typing import Any
 
 from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
+from fedexp.core.nested import lookup
 
 
 def option_names(written: Mapping[str, Any], recorded: Mapping[str, str | None]) -> dict[str, str | None]:
     """The option of each group of a run, given its config (interpolations as written) and what was recorded beside it.
 
-    The part of a group tells its option. A bundle (`algorithm`, `experiment`, ...) leaves no part: its recorded name
-    counts where the run has what makes it.
+    The part of a group tells its option; one inside of another part is that of `GROUP@KEY`. A bundle (`algorithm`,
+    `experiment`, ...) leaves no part: its recorded name counts where the run has what makes it.
     """
-    parts = {name: node for name in roles.role_names() if isinstance(node := written.get(name), Mapping)}
-    named = {name: option for name, node in parts.items() if (option := _find_option(name, node, recorded.get(name)))}
+    nodes = {name: written.get(name) for name in roles.role_names()}
+    nodes |= {name: lookup(written, name.partition("@")[2]) for name in recorded if "@" in name}
+    options = {
+        name: _find_option(name.partition("@")[0], node, recorded.get(name))
+        for name, node in nodes.items()
+        if isinstance(node, Mapping)
+    }
+    named = {name: option for name, option in options.items() if option}
     option_by_group = {**recorded, **named}
     return {
         name: option

@@ -47,7 +47,15 @@ def _words(exp: Experiment) -> Iterator[str]:
         name = usual[group] if idle else option(part)
         keys = catalog.changed_keys(conf_dir(), group, name, lambda key, part=part: _attribute(part, key))
         if group in GROUPS or keys or name != usual[group]:
-            yield from (f"{group}={name}", *(f"{group}.{key}" for key in keys))
+            inner = (f"{key}={value}" for key, value in _inner_options(part, group, name).items())
+            yield from (f"{group}={name}", *inner, *(f"{group}.{key}" for key in keys))
+
+
+def _inner_options(part: object, group: str, name: str) -> dict[str, str]:
+    """The options of parts inside of this one that are others than its file chooses, by `GROUP@KEY`."""
+    usual = catalog.inner_choices(conf_dir(), group, name)
+    chosen = {key: option(getattr(part, key.rpartition(".")[2])) for key in usual}
+    return {key: value for key, value in chosen.items() if value != usual[key]}
 
 
 def _attribute(part: object, key: str) -> object:

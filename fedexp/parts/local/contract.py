@@ -24,7 +24,8 @@ from fedexp.parts.workload import Workload
 class ModelOutputs(NamedTuple):
     """What a model gives for a batch: `outputs [B, *facts.outputs]`, and the features that these are made of.
 
-    `features [B, ...]` is what its last linear layer is given; a network without one has its outputs there.
+    `features [B, ...]` is what its last linear layer is given, or the layer that has `takes_features = True`; a network
+    with neither has its outputs there.
     """
 
     outputs: torch.Tensor
@@ -45,6 +46,7 @@ class LocalRule(Workload):
     compares: ClassVar[tuple[str, ...]] = ()  # the models besides the one in training that `cost` asks, in words
     counts_classes: ClassVar[bool] = False  # whether `cost` asks how many examples of each class the client holds
     reads_class_targets: ClassVar[bool] = False  # whether `cost` takes targets for classes
+    needs_log_likelihood: ClassVar[bool] = False  # whether it takes the loss of an example for -log p of its class
 
     is_gradient_sum = True  # whether an update is a sum of gradients, whose weights `effective_steps` knows
     no_gradient_sum = "makes updates that are no sums of gradients with known weights"  # said where it is False

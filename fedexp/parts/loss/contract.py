@@ -23,6 +23,7 @@ class Loss(Part):
     """
 
     takes: ClassVar[tuple[Targets, ...]]  # the kinds of targets that it can be asked about
+    is_log_likelihood: ClassVar[bool] = False  # whether `evaluation_losses` are -log p of the class, p by a softmax
     metrics: ClassVar[tuple[str, ...]] = ("accuracy",)  # what `evaluation.metrics=null` measures; the first is the main
 
     def refuse(self, facts: Facts) -> None:

@@ -19,6 +19,7 @@ class CrossEntropy(Loss):
     """The cross-entropy, with label smoothing and class weights if they are set."""
 
     takes = ("class",)
+    is_log_likelihood = True
 
     label_smoothing: Annotated[float, Range(0, 1, high_open=True)] = 0.0
     class_weights: tuple[Annotated[float, Range(0)], ...] | None = None

@@ -100,7 +100,10 @@ def _describe(run: Run) -> dict[str, str]:
 
 def _part_text(run: Run, group: str, option: str) -> str:
     """The option of a group, in brackets its keys that are not at their defaults."""
-    words = catalog.changed_keys(conf_dir(), group, option, lambda key: run.config.get(f"{group}.{key}"))
+    inner = catalog.inner_choices(conf_dir(), group, option).items()
+    chosen = options(run)
+    words = [f"{key.rpartition('.')[2]}={chosen[key]}" for key, usual in inner if chosen.get(key, usual) != usual]
+    words += catalog.changed_keys(conf_dir(), group, option, lambda key: run.config.get(f"{group}.{key}"))
     return f"{option} ({', '.join(words)})" if words else option
 
 

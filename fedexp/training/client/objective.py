@@ -117,16 +117,21 @@ def check_costs(subject: str, costs: torch.Tensor, outputs: torch.Tensor) -> tor
 
 
 class FeatureRecorder:
-    """Records the input of a network's last linear layer: the features that the network has extracted."""
+    """Records the features that a network has extracted.
+
+    That is the input of the layer with `takes_features`, or of the last linear layer where no layer has it.
+    """
 
     def __init__(self, network: nn.Module) -> None:
         self.features: torch.Tensor | None = None
-        layers = [layer for layer in network.modules() if isinstance(layer, nn.Linear)]
+        modules = list(network.modules())
+        layers = [layer for layer in modules if getattr(layer, "takes_features", False)]
+        layers = layers or [layer for layer in modules if isinstance(layer, nn.Linear)]
         if layers:
             layers[-1].register_forward_pre_hook(self._record)
 
     def pop_features(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Returns and clears the features `[B, ...]` of the last forward pass; `outputs` without a linear layer."""
+        """Returns and clears the features `[B, ...]` of the last forward pass; `outputs` without such a layer."""
         features, self.features = self.features, None
         return outputs if features is None else features
 

@@ -17,7 +17,6 @@ from torch.func import functional_call, grad, vmap
 from fedexp.core.torch_generator import seed_torch
 from fedexp.core.values import Layout
 from fedexp.maths.optimizer_steps import mask_rows
-from fedexp.parts.layers import BatchNorm
 from fedexp.parts.local.contract import ModelOutputs
 from fedexp.training.client.activation_memory import activation_floats
 from fedexp.training.client.examples import Examples
@@ -31,6 +30,7 @@ from fedexp.training.stacked.batch_schedule import BatchSchedule
 from fedexp.training.stacked.bucket import Bucket
 from fedexp.training.stacked.buckets import Buckets, round_up_to_multiple
 from fedexp.training.stacked.graph_cache import CudaGraphCache, pad_rows
+from fedexp.training.stacked.norm_statistics import NormStatistics
 from fedexp.training.stacked.row_groups import RowGroups
 from fedexp.training.stacked.step_schedule import StepArrays, StepBatch, steps_on_host
 
@@ -57,7 +57,7 @@ class StackedTrainer:
         self.usual_sizes = participants, 0 if rule.batch_size == "full" else rule.batch_size
         self.reference_models = ReferenceModels(network, layout) if rule.compares else None
         self.objective = Objective(recipe.loss, rule, network)
-        self.norms = [layer for layer in network.modules() if isinstance(layer, BatchNorm)]
+        self.norms = NormStatistics(network, layout, examples.x.device)
         self.keyed_random = keyed_random_for(network, examples.inputs(slice(0, 2)))
         if self.keyed_random is not None:
             self.keyed_random.max_prefetched = int(memory_mb * 1e6 / PREFETCH_DIVISOR)
@@ -176,14 +176,12 @@ class StackedTrainer:
         counts: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, Tensors]:
         """Mean cost of one row's unmasked examples; as auxiliary output the cost again and the new buffers."""
-        for layer in self.norms:
-            layer.mask = mask
+        self.norms.set_mask(mask)
         views = self.layout.views(torch.cat([parameters, buffers]))
         outputs = functional_call(self.network, views, (x,))
         costs = torch.where(mask, self.objective.per_example(outputs, y, reference_outputs, counts, mask), 0.0)
         loss = costs.sum() / mask.sum().clamp(min=1)
-        new_buffers = [entry for layer in self.norms for entry in layer.updated or ()]
-        return loss, (loss.detach(), torch.cat(new_buffers) if new_buffers else buffers)
+        return loss, (loss.detach(), self.norms.new_buffers(buffers))
 
     def _graph_steps(self, bucket: Bucket) -> None:
         """Takes the next steps of every row in place; this is what a CUDA graph captures."""

@@ -18,6 +18,11 @@ from fedexp.simulation.round import run_round
 from fedexp.simulation.world import World
 
 STILL = {"adamw": ("local.weight_decay=0",)}  # what moves a model without a gradient
+NEEDS = {"fedem": ("model=mixture",)}
+
+
+def choice(option: str) -> tuple[str, ...]:
+    return (f"local={option}", *NEEDS.get(option, ()))
 
 
 def filled_slots(rule: LocalRule, anchor: torch.Tensor) -> torch.Tensor:
@@ -30,7 +35,7 @@ def filled_slots(rule: LocalRule, anchor: torch.Tensor) -> torch.Tensor:
 class TestLocalRule:
     def begun(self, tiny: Tiny, option: str, *words: str) -> tuple[World, torch.Tensor, torch.Tensor]:
         """The first round of three clients: the world, what they train from, their anchors."""
-        world = world_of(tiny(f"local={option}", *words))
+        world = world_of(tiny(*choice(option), *words))
         start, anchor = world.exp.local.begin(
             world.first.flat.expand(3, -1), np.arange(3), {}, context.make_context(world, 1)
         )
@@ -70,14 +75,14 @@ class TestLocalRule:
         assert not rule.finish_needs_slot or slots[-1].isfinite().all()
 
     def test_a_clipped_gradient_is_as_long_as_asked(self, tiny: Tiny, option: str):
-        rule = spec.build(tiny(f"local={option}", "local.clip_norm=2")).local
+        rule = spec.build(tiny(*choice(option), "local.clip_norm=2")).local
         grad = torch.tensor([[3.0, 4.0], [0.6, 0.8]])
         torch.testing.assert_close(rule.clip_gradient(grad), torch.tensor([[1.2, 1.6], [0.6, 0.8]]))
 
     def test_epochs_may_be_a_part_or_drawn(self, tiny: Tiny, option: str):
         for epochs in ("0.5", "[1,3]"):
             loop, stacked = (
-                world_of(tiny(f"local={option}", f"local.epochs={epochs}", f"engine={engine}"))
+                world_of(tiny(*choice(option), f"local.epochs={epochs}", f"engine={engine}"))
                 for engine in ("loop", "stacked")
             )
             ends = [run_round(world.exp, world, world.initial_state())[0].models[0].flat for world in (loop, stacked)]
@@ -85,11 +90,11 @@ class TestLocalRule:
 
     def test_what_an_example_costs_depends_on_it_alone(self, tiny: Tiny, option: str):
         exp, labels, counts = (
-            spec.build(tiny(f"local={option}")),
+            spec.build(tiny(*choice(option))),
             torch.arange(4) % 3,
             torch.tensor([2.0, 1.0, 0.0]),
         )
-        seen = [ModelOutputs(torch.randn(4, 3), torch.randn(4, 5)) for _ in range(1 + len(exp.local.compares))]
+        seen = [ModelOutputs(torch.randn(4, 3), torch.randn(4, 2, 3)) for _ in range(1 + len(exp.local.compares))]
 
         def cost(place: slice) -> torch.Tensor:
             mine, *others = (ModelOutputs(*(entry[place] for entry in one)) for one in seen)
@@ -148,4 +153,4 @@ class TestLocalRule:
 
     def test_a_schedule_needs_exactly_one_length(self, tiny: Tiny, option: str):
         with pytest.raises(ConfigError, match=r"local\.epochs and steps exclude each other"):
-            spec.build(tiny(f"local={option}", "local.epochs=2", "local.steps=3"))
+            spec.build(tiny(*choice(option), "local.epochs=2", "local.steps=3"))
