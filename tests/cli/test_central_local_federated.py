@@ -48,7 +48,8 @@ def test_the_three_are_run_compared_and_reported(tmp_path: Path):
     lines = (tmp_path / "report" / "sites.md").read_text().splitlines()
     heading, _, *rows = ([cell.strip(" *") for cell in line.strip("|").split("|")] for line in lines)
     assert [heading[0], *heading[-3:]] == ["site", "fedavg", "local", "central"]
-    assert heading[1:3] == ["scored on", "trained on"]
+    assert [heading[1], heading[3]] == ["scored on", "trained on"]
+    assert heading[2].startswith("of them "), "of the second class"
     scores = [pd.read_csv(folder / "client_scores.csv")["personal"] for folder in (fedavg, local, central)]
     expected = [[site, *(f"{each[row]:.4f}" for each in scores)] for row, site in enumerate(SITES)]
     assert [[row[0], *row[-3:]] for row in rows] == expected
