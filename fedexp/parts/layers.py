@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+SHARES = "log_shares"  # the name of a mixture's entry with the logarithms of its components' shares [M, 1]
 Dropout = nn.Dropout  # kept because parts of others import it; engines seed every layer that draws
 
 
@@ -124,3 +125,13 @@ class LSTM(nn.LSTM):
             hidden = output_gate.sigmoid() * cell.tanh()
             states.append(hidden)
         return torch.stack(states, dim=1)
+
+
+class Mixing(nn.Module):
+    """The last step of a mixture: adds up the components' parts of each probability, which are its features."""
+
+    takes_features = True
+
+    def forward(self, parts: torch.Tensor) -> torch.Tensor:
+        """Log-probabilities `[B, ..., K]` of the `parts [B, ..., M, K]`: log pi_m plus those of each component."""
+        return parts.logsumexp(dim=-2)

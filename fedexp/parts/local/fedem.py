@@ -35,8 +35,8 @@ from fedexp.parts import (
     option,
     readable_network,
 )
+from fedexp.parts.layers import SHARES
 from fedexp.parts.local.heavy_ball import HeavyBall
-from fedexp.parts.model.mixture import SHARES
 
 SMALLEST = 1e-30  # share, so that its logarithm is a number
 NOTHING = -1e30  # as the logarithm of a share: the component has no part in the answer
@@ -65,8 +65,8 @@ def component_losses(rows: torch.Tensor, plan: Plan, shares: torch.Tensor, ctx: 
         index = np.concatenate([*(plan.shards[position] for position in group), np.zeros(0, np.int64)])
         columns = []
         for column in shares:
-            alone = rows[group[0]].index_fill(0, column, 0.0) if len(group) else rows.new_zeros(0)
-            columns.append(torch.from_numpy(ctx.audit.example_losses(Weights(alone, ctx.layout), index)))
+            alone = Weights(rows[group[0]].index_fill(0, column, 0.0), ctx.layout)
+            columns.append(torch.from_numpy(ctx.audit.example_losses(alone, index)))
         losses += torch.stack(columns, dim=1).split(plan.sizes[group].tolist())
     return losses
 

@@ -17,18 +17,7 @@ import torch
 from torch import nn
 
 from fedexp.parts import ConfigError, Facts, Model, Range
-
-SHARES = "log_shares"  # the name of the entry with the logarithms of the shares [M, 1]
-
-
-class Mixing(nn.Module):
-    """Adds up the components' parts of each probability."""
-
-    takes_features = True
-
-    def forward(self, parts: torch.Tensor) -> torch.Tensor:
-        """Log-probabilities `[B, ..., K]` of the `parts [B, ..., M, K]`: log pi_m plus those of each component."""
-        return parts.logsumexp(dim=-2)
+from fedexp.parts.layers import SHARES, Mixing
 
 
 class MixtureNetwork(nn.Module):

@@ -16,10 +16,11 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.replace_unchecked import replace_unchecked
 from fedexp.core.values import State, Weights
+from fedexp.parts.layers import SHARES
 from fedexp.parts.local.contract import ModelOutputs
 from fedexp.parts.local.fedem import SMALLEST, FedEM, responsibilities, updated_log_shares
 from fedexp.parts.loss.cross_entropy import CrossEntropy
-from fedexp.parts.model.mixture import SHARES, MixtureNetwork
+from fedexp.parts.model.mixture import MixtureNetwork
 from fedexp.run.state import checkpoint
 from fedexp.simulation import context
 from fedexp.simulation.measures.own_models import personal_models

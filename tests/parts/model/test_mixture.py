@@ -16,7 +16,8 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout, Weights
 from fedexp.export.network_source import load_source, network_source, plain_entries
 from fedexp.parts import Facts
-from fedexp.parts.model.mixture import SHARES, Mixture, MixtureNetwork
+from fedexp.parts.layers import SHARES
+from fedexp.parts.model.mixture import Mixture, MixtureNetwork
 from fedexp.parts.model.mlp import MLP
 from fedexp.simulation.setup import compatibility
 from fedexp.training.client.objective import FeatureRecorder
