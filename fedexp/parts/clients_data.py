@@ -3,15 +3,13 @@
 Legend: n clients asked for, C participants, R models, D entries of a model, W of a row, S examples, K classes.
 """
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
 
 from fedexp.core.values import Plan, Weights
-
-if TYPE_CHECKING:
-    from fedexp.parts.local.contract import LocalRule  # which imports this module
+from fedexp.parts.workload import Workload
 
 
 class ClientsData(Protocol):
@@ -49,11 +47,11 @@ class ClientsData(Protocol):
         ...
 
     def train_wrapped(
-        self, rule: "LocalRule", rows: torch.Tensor, plan: Plan, *name: str | int
+        self, rule: Workload, rows: torch.Tensor, plan: Plan, *name: str | int
     ) -> tuple[torch.Tensor, np.ndarray]:
-        """What a plan's clients make of `rows [n, W]` of the network that another rule wraps, and their losses `[n]`.
+        """What a plan's clients make of `rows [n, W]` of the network that another local rule wraps, and their losses.
 
-        These are running means over the last epoch. Batches are drawn from the stream `name` of the round. Nothing
-        travels for it.
+        These `[n]` are running means over the last epoch. Batches are drawn from the stream `name` of the round, and
+        nothing travels for it.
         """
         ...

@@ -16,6 +16,7 @@ from fedexp.core.values import SERVER, Canaries, Plan, Uploads, Weights
 from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.pacing.contract import Arrivals
+from fedexp.parts.workload import Workload
 from fedexp.simulation.local_task import make_task, run_task
 from fedexp.simulation.world import World
 from fedexp.training.client.batches import draw_all
@@ -99,11 +100,11 @@ class ClientQueries:
         return torch.where(rows.isfinite().all(dim=1, keepdim=True), rows, row)
 
     def train_wrapped(
-        self, rule: LocalRule, rows: torch.Tensor, plan: Plan, *name: str | int
+        self, rule: Workload, rows: torch.Tensor, plan: Plan, *name: str | int
     ) -> tuple[torch.Tensor, np.ndarray]:
-        beside = self._world.with_rule(rule)
+        beside = self._world.with_rule(cast(LocalRule, rule))
         ctx: Context = replace(cast(Any, self._ctx), _world=beside)
-        out = run_apart(beside, ctx, rows, plan, [rule] * len(plan.owner), name)
+        out = run_apart(beside, ctx, rows, plan, [beside.exp.local] * len(plan.owner), name)
         return out[:, :-2], out[:, -1].cpu().double().numpy()
 
 

@@ -210,8 +210,8 @@ class FedALA(HeavyBall):
     def client_models(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:
         learned = memory.get("weights", {})
         count = learned["rows"].shape[1] if learned else 0
-        ones = rows.new_ones((len(owner), count))
-        weights = ClientRows.load(learned, count, rows).restore(owner, ones, slice(None))
+        start = rows.new_ones((len(owner), count))
+        weights = ClientRows.load(learned, count, rows).restore(owner, start, slice(None))
         return mix(weights, restore_rows(memory, owner, rows), rows)
 
 
@@ -221,7 +221,7 @@ def differs(local: torch.Tensor, received: torch.Tensor) -> np.ndarray:
 
 
 def draw_samples(owner: np.ndarray, fraction: float, ctx: Context) -> Plan:
-    """A random part of the examples of each of these clients: that fraction, rounded down, but at least one."""
+    """A random part of the examples of the clients `owner [n]`: that fraction, rounded down, but at least one."""
     samples = []
     for client, shard in zip(owner.tolist(), ctx.plan(owner).shards, strict=True):
         size = max(1, math.floor(fraction * len(shard) + 1e-9))
