@@ -36,6 +36,14 @@ def test_of_two_options_with_one_class_the_values_tell():
     assert option_names({"local": epochs}, {"local": "full_batch_step"}) == {"local": "sgd"}
 
 
+def test_a_part_inside_of_another_has_the_option_that_its_class_tells():
+    component = {"_target_": "fedexp.parts.model.mlp.MLP", "hidden": [8]}
+    written = {"model": {"_target_": "fedexp.parts.model.mixture.Mixture", "components": 2, "component": component}}
+    recorded = {"model": "mixture", "model@model.component": "lenet"}
+    assert option_names(written, recorded) == {"model": "mixture", "model@model.component": "mlp"}
+    assert option_names({"model": component}, recorded) == {"model": "mlp"}
+
+
 def test_another_list_of_layers_is_another_network():
     node = {"_target_": "fedexp.parts.model.chain.Chain", "buffers": "average", "init": "default", "last_layer": None}
     assert option_names({"model": {**node, "layers": ["flatten", "linear"]}}, {}) == {"model": "logistic"}

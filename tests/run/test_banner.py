@@ -20,6 +20,13 @@ def test_two_words_bring_an_experiment():
     ]
 
 
+def test_a_part_inside_of_another_is_named_where_it_is_not_the_usual():
+    first, *_ = lines(experiment("model=mixture", "model.component.hidden=[8]"), 10)
+    assert " model=mixture model.component.hidden=[8] local=sgd " in first
+    first, *_ = lines(experiment("model=mixture", "model@model.component=logistic"), 10)
+    assert " model=mixture model@model.component=logistic local=sgd " in first
+
+
 def test_every_part_that_is_not_usual_is_named():
     words = (
         "attack=alie",

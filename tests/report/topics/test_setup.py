@@ -68,3 +68,12 @@ def test_every_part_that_is_not_at_its_default(tmp_path: Path, monkeypatch, caps
         "Scenario": "malicious=2",
         "Not the same for all": "Aggregation",
     }
+
+
+def test_a_part_inside_of_another_is_told(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["model=mixture", "model@model.component=logistic", "model.components=2", "rounds=1", "pictures=false"]
+    assert cli.main(["run", *words, "hydra.run.dir=a"]) == 0
+    capsys.readouterr()
+    facts = dict(setup.facts(group_runs(collect_runs([Path("a")])[0])))
+    assert facts["Model"] == "mixture (component=logistic, components=2)"
