@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-SHARES = "log_shares"  # the name of a mixture's entry with the logarithms of its components' shares [M, 1]
+LOG_SHARES = "log_shares"  # the name of a mixture's entry with the logarithms of its components' shares [M, 1]
 Dropout = nn.Dropout  # kept because parts of others import it; engines seed every layer that draws
 
 
