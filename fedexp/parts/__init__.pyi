@@ -107,6 +107,7 @@ from fedexp.parts.layers import LSTM as LSTM
 from fedexp.parts.layers import AddChannel as AddChannel
 from fedexp.parts.layers import BatchNorm as BatchNorm
 from fedexp.parts.layers import Dropout as Dropout
+from fedexp.parts.layers import Mixing as Mixing
 from fedexp.parts.layers import Residual as Residual
 from fedexp.parts.local.contract import LocalRule as LocalRule
 from fedexp.parts.local.contract import ModelOutputs as ModelOutputs

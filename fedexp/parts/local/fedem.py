@@ -28,6 +28,7 @@ from fedexp.parts import (
     Layout,
     Loss,
     Memory,
+    Mixing,
     Model,
     ModelOutputs,
     Plan,
@@ -35,7 +36,6 @@ from fedexp.parts import (
     option,
     readable_network,
 )
-from fedexp.parts.layers import SHARES
 from fedexp.parts.local.heavy_ball import HeavyBall
 
 SMALLEST = 1e-30  # share, so that its logarithm is a number
@@ -80,14 +80,14 @@ class FedEM(HeavyBall):
     needs_log_likelihood = True
 
     def refuse(self, model: Model, facts: Facts) -> None:
-        if SHARES not in Layout.of(readable_network(model, facts)).names:
+        if Mixing.shares not in Layout.of(readable_network(model, facts)).names:
             raise ConfigError(
                 f"local=fedem trains the components of a mixture, but model={option(model)} is none; use model=mixture "
                 f"model@model.component={option(model)}"
             )
 
     def private_columns(self, layout: Layout) -> np.ndarray:
-        return layout.columns((SHARES,))
+        return layout.columns((Mixing.shares,))
 
     def begin(
         self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context
