@@ -103,7 +103,6 @@ from fedexp.parts.federation.contract import Federation as Federation
 from fedexp.parts.federation.contract import Partition as Partition
 from fedexp.parts.federation.owners import partition_by_owner as partition_by_owner
 from fedexp.parts.fleet.contract import Fleet as Fleet
-from fedexp.parts.layers import LOG_SHARES as LOG_SHARES
 from fedexp.parts.layers import LSTM as LSTM
 from fedexp.parts.layers import AddChannel as AddChannel
 from fedexp.parts.layers import BatchNorm as BatchNorm

@@ -3,7 +3,6 @@
 import torch
 from torch import nn
 
-LOG_SHARES = "log_shares"  # the name of a mixture's entry with the logarithms of its components' shares [M, 1]
 Dropout = nn.Dropout  # kept because parts of others import it; engines seed every layer that draws
 
 
@@ -128,8 +127,12 @@ class LSTM(nn.LSTM):
 
 
 class Mixing(nn.Module):
-    """The last step of a mixture: adds up the components' parts of each probability, which are its features."""
+    """The last step of a mixture: adds up the components' parts of each probability, which are its features.
 
+    A mixture of M components has the logarithms of their shares in a buffer `log_shares [M, 1]`.
+    """
+
+    shares = "log_shares"
     takes_features = True
 
     def forward(self, parts: torch.Tensor) -> torch.Tensor:

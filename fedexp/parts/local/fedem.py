@@ -22,13 +22,13 @@ import numpy as np
 import torch
 
 from fedexp.parts import (
-    LOG_SHARES,
     ConfigError,
     Context,
     Facts,
     Layout,
     Loss,
     Memory,
+    Mixing,
     Model,
     ModelOutputs,
     Plan,
@@ -80,14 +80,14 @@ class FedEM(HeavyBall):
     needs_log_likelihood = True
 
     def refuse(self, model: Model, facts: Facts) -> None:
-        if LOG_SHARES not in Layout.of(readable_network(model, facts)).names:
+        if Mixing.shares not in Layout.of(readable_network(model, facts)).names:
             raise ConfigError(
                 f"local=fedem trains the components of a mixture, but model={option(model)} is none; use model=mixture "
                 f"model@model.component={option(model)}"
             )
 
     def private_columns(self, layout: Layout) -> np.ndarray:
-        return layout.columns((LOG_SHARES,))
+        return layout.columns((Mixing.shares,))
 
     def begin(
         self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.parts import LOG_SHARES, ConfigError, Facts, Mixing, Model, Range
+from fedexp.parts import ConfigError, Facts, Mixing, Model, Range
 
 
 class MixtureNetwork(nn.Module):
@@ -26,7 +26,7 @@ class MixtureNetwork(nn.Module):
         super().__init__()
         self.components, self.mixing = nn.ModuleList(components), Mixing()
         self.log_shares: torch.Tensor
-        self.register_buffer(LOG_SHARES, torch.full((len(components), 1), math.log(1 / len(components))))
+        self.register_buffer(Mixing.shares, torch.full((len(components), 1), math.log(1 / len(components))))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Log-probabilities `[B, ..., K]` of `x [B, *shape]`."""

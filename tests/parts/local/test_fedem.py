@@ -16,7 +16,7 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.replace_unchecked import replace_unchecked
 from fedexp.core.values import State, Weights
-from fedexp.parts.layers import LOG_SHARES
+from fedexp.parts.layers import Mixing
 from fedexp.parts.local.contract import ModelOutputs
 from fedexp.parts.local.fedem import SMALLEST, FedEM, responsibilities, updated_log_shares
 from fedexp.parts.loss.cross_entropy import CrossEntropy
@@ -35,7 +35,7 @@ EVERYONE = np.arange(6)
 
 
 def share_columns(world: World) -> np.ndarray:
-    return world.layout.columns((LOG_SHARES,))
+    return world.layout.columns((Mixing.shares,))
 
 
 def network_of(world: World, row: torch.Tensor) -> MixtureNetwork:

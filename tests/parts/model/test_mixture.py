@@ -16,7 +16,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout, Weights
 from fedexp.export.network_source import load_source, network_source, plain_entries
 from fedexp.parts import Facts
-from fedexp.parts.layers import LOG_SHARES
+from fedexp.parts.layers import Mixing
 from fedexp.parts.model.mixture import Mixture, MixtureNetwork
 from fedexp.parts.model.mlp import MLP
 from fedexp.simulation.setup import compatibility
@@ -54,7 +54,7 @@ def test_the_mixture_by_hand():
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_the_shares_are_entries_that_no_step_moves(tiny: Tiny, engine: str):
     world = world_of(tiny("model=mixture", "model.component.hidden=[4]", "local.momentum=0.5", f"engine={engine}"))
-    columns = world.layout.columns((LOG_SHARES,))
+    columns = world.layout.columns((Mixing.shares,))
     assert len(columns) == 3
     assert columns.min() >= world.layout.parameters
     out = world.trainer.run(first_round(world), np.arange(3))
@@ -89,7 +89,7 @@ def test_statistics_of_its_components_move_beside_the_shares(tiny: Tiny):
     moved = (loop[:, : layout.size] != first).all(dim=0).numpy()
     statistics = layout.columns([name for name in layout.names if "running" in name])
     assert moved[statistics].all()
-    assert not moved[layout.columns((LOG_SHARES,))].any()
+    assert not moved[layout.columns((Mixing.shares,))].any()
 
 
 def test_buffers_that_stay_with_clients_are_those_of_the_components(tiny: Tiny):
@@ -148,4 +148,4 @@ def test_the_catalogue_knows_the_part_inside():
 def test_the_row_has_the_components_before_the_shares():
     layout = Layout.of(Mixture(components=2, component=MLP(hidden=(4,))).network(FACTS))
     assert layout.names[:2] == ("components.0.1.weight", "components.0.1.bias")
-    assert layout.names[layout.trainable :] == (LOG_SHARES,)
+    assert layout.names[layout.trainable :] == (Mixing.shares,)
