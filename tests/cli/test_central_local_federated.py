@@ -67,4 +67,7 @@ def test_a_client_is_exported_by_its_name(tmp_path: Path):
     assert typed(tmp_path, "export", "alone", "--client", "2", "--to", "two").returncode == 0
     assert (tmp_path / "köln" / "model.safetensors").read_bytes() == (tmp_path / "two/model.safetensors").read_bytes()
     refused = typed(tmp_path, "export", "alone", "--client", "Koln", "--to", "koln")
-    assert refused.stderr == "fedexp: --client must be a client of the run, 0 to 2, got Koln; did you mean Köln?\n"
+    assert (
+        refused.stderr
+        == "fedexp: --client must be a client of the run, Aachen, Bonn, Köln, got Koln; did you mean Köln?\n"
+    )

@@ -148,8 +148,8 @@ from fedexp import cli
         ),
         (
             ["run", "algorithm=fedxyz"],
-            "unknown option algorithm=fedxyz; known: feddyn, fedexp, fedprox, fedyogi, fedasync, fedbn, fedrs, fedamp, "
-            "... (53 in all)",
+            "unknown option algorithm=fedxyz; known: feddyn, fedexp, fedprox, fedyogi, fedasync, fedbn, fedem, fedrs, "
+            "... (55 in all)",
         ),
         (["run", "algorithm=fedprx"], "unknown option algorithm=fedprx; did you mean fedprox or fedper?"),
         (["run", "fleet=stragglers"], "unknown option fleet=stragglers; write fleet=simulated fleet.speed_spread=1"),

@@ -63,7 +63,6 @@ def test_what_is_no_bound_is_one_line(text: str):
     [
         ("test_accuracy < 0.8", "did you mean final_accuracy?"),
         ("round < 3", "did you mean rounds?"),
-        ("roa@high < 3", "did you mean roa@0.9?"),
     ],
 )
 def test_what_is_nearly_a_bound_is_told_the_nearest(text: str, hint: str):

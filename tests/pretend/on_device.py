@@ -148,7 +148,11 @@ UNEQUAL = (
     "engine=stacked",
 )
 WRITTEN = {
-    **{name: (f"local={name}", "model=simple_cnn", "dataset.shape=[3,8,8]") for name in options("local")},
+    **{
+        name: (f"local={name}", "model=simple_cnn", "dataset.shape=[3,8,8]")
+        for name in options("local")
+        if name != "fedem"
+    },
     "momentum": ("local.momentum=0.9", "local.worker_momentum=true", "local.clip_norm=0.1"),
     "adam at a moving rate": ("local=adam", "schedule=cosine", "local.epochs=2"),
     "one of another length": ("local.epochs=[1,4]", "local.momentum=0.9"),

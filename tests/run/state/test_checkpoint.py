@@ -87,6 +87,7 @@ ASKED = {
     "privacy=client_local": SPENT,
     "privacy=client_central": SPENT,
     "clustering=output_similarity": ("scenario.public_fraction=0.2",),
+    "local=fedem": ("model=mixture",),
 }
 
 

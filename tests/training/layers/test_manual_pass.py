@@ -227,7 +227,7 @@ def rows(config: dict[str, Any], out: bool, monkeypatch: pytest.MonkeyPatch) -> 
         return world.trainer.run(task, np.arange(len(task.batches)))
 
 
-@pytest.mark.parametrize("option", options("local"))
+@pytest.mark.parametrize("option", sorted({*options("local")} - {"fedem"}))  # which trains mixtures alone
 def test_every_rule_takes_the_same_steps_either_way(tiny: Tiny, option: str, monkeypatch: pytest.MonkeyPatch):
     layers = "model.layers=[conv 8 3, relu, conv 8 3, relu, flatten, linear]"
     config = tiny(f"local={option}", "model=simple_cnn", layers, "dataset.shape=[3,8,8]", "engine=loop")
