@@ -5,6 +5,7 @@ Legend: B batch, D entries of a row, M reference models.
 
 import copy
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 import torch
 from torch import nn
@@ -146,7 +147,11 @@ class ReferenceModels:
     """
 
     def __init__(self, network: nn.Module, layout: Layout) -> None:
-        self.network, self.layout = copy.deepcopy(network).eval(), layout
+        entries = {id(entry): entry for entry in chain(network.parameters(), network.buffers())}
+        self.network, self.layout = (
+            copy.deepcopy(network, entries).eval(),
+            layout,
+        )  # rows stand for entries: none copied
         self.feature_recorder = FeatureRecorder(self.network)
 
     def evaluate(self, rows: torch.Tensor, inputs: torch.Tensor) -> tuple[ModelOutputs, ...]:
