@@ -151,7 +151,7 @@ class ReferenceModels:
         self.network, self.layout = (
             copy.deepcopy(network, entries).eval(),
             layout,
-        )  # rows stand for entries: none copied
+        )  # whose entries rows stand for
         self.feature_recorder = FeatureRecorder(self.network)
 
     def evaluate(self, rows: torch.Tensor, inputs: torch.Tensor) -> tuple[ModelOutputs, ...]:
