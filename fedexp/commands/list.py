@@ -15,8 +15,8 @@ from fedexp.commands.arguments.parsing import Parser
 from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
 from fedexp.config.override_text import plain_text
-from fedexp.config.vocabulary.hints import MOST_GROUPS, option_hint
-from fedexp.core.errors import ConfigError, normalize_word
+from fedexp.config.vocabulary.hints import option_hint, pairs_called
+from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
 
 RUN = """
@@ -136,13 +136,7 @@ def _demand_group(name: str, config_dir: Path | None) -> None:
     groups = candidates.groups(config_dir)
     if name in groups:
         return
-    matches = [
-        (group, option)
-        for group in groups
-        for option in candidates.options(group, config_dir)
-        if normalize_word(option) == normalize_word(name)
-    ]
-    if 0 < len(matches) <= MOST_GROUPS:
+    if matches := pairs_called(name, {group: candidates.options(group, config_dir) for group in groups}):
         commands = " or ".join(f"fedexp list {group} {option}" for group, option in matches)
         owners = " and ".join(group for group, _ in matches)
         raise ConfigError(f"{name} is no group, but an option of {owners}; its keys: {commands}")

@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
-from fedexp.config.override_text import short_text
+from fedexp.config.override_text import key_of, short_text
 from fedexp.core.errors import ConfigError
 
 GROUP = "algorithm"
@@ -45,7 +45,7 @@ def name_setters(config: DictConfig, overrides: Sequence[str]) -> Iterator[None]
     try:
         yield
     except ConfigError as error:
-        message, typed = str(error), {word.lstrip("+~").partition("=")[0] for word in overrides}
+        message, typed = str(error), set(map(key_of, overrides))
         for key, value, bundle in _bundle_values(config):
             before, word, after = message.partition(f"{key}={short_text(value)}")
             if word and key not in typed and not re.match(r"[\w.]", after):

@@ -18,6 +18,7 @@ from yaml import YAMLError
 
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
+from fedexp.config.override_text import key_of
 from fedexp.config.vocabulary import synonyms
 from fedexp.config.vocabulary.hints import groups_with_option, hint_anywhere, option_hint
 from fedexp.core.errors import ConfigError, first_line, normalize_word
@@ -184,7 +185,7 @@ def _exists(key: str, overrides: Sequence[str], _: ListKeys) -> str:
 
 def _override_of(key: str, overrides: Sequence[str]) -> str:
     """The word that sets a key."""
-    return next((text for text in overrides if text.lstrip("+~").partition("=")[0] == key), key)
+    return next((text for text in overrides if key_of(text) == key), key)
 
 
 def _choose(group: str, _: Sequence[str], __: ListKeys) -> str:

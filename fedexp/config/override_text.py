@@ -24,6 +24,11 @@ def short_text(value: Any) -> str:
     return _format(value, lambda scalar: f"{scalar:g}" if isinstance(scalar, float) else str(scalar))
 
 
+def key_of(word: str) -> str:
+    """The key or group that an override sets, adds or removes."""
+    return word.partition("=")[0].lstrip("+~")
+
+
 def _format(value: Any, format_scalar: Callable[[Any], str]) -> str:
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()

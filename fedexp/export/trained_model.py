@@ -1,7 +1,6 @@
 """The trained model of a run folder as a network of PyTorch: everybody's, or the one that a client uses."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,9 +83,8 @@ def load_trained(
         where = display_path(saved_state.path)
         raise ConfigError(f"{where} {objection}; fedexp verify {display_path(folder)} tells more")
     exp, world = rerun.exp, rerun.world
-    names = world.client_names or ()
-    owner = None if client is None else _client_number(client, world.partition.clients, names)
-    weights = Weights(_model_row(rerun, state, owner, names), state.models[0].layout)
+    owner = None if client is None else _client_number(client, world)
+    weights = Weights(_model_row(rerun, state, owner), state.models[0].layout)
     data, facts = load(exp)
     network = _network_with(weights, world, facts, display_path(saved_state.path))
     encoder = make_encoder(data, facts, raw=world.encoding.layers is not None)
@@ -156,11 +154,11 @@ def _choose_state(run_record: RunRecord, number: int | None) -> SavedState:
     return by_round[max(by_round) if number is None else number]
 
 
-def _model_row(rerun: Rerun, state: State, client: int | None, names: Sequence[str]) -> torch.Tensor:
+def _model_row(rerun: Rerun, state: State, client: int | None) -> torch.Tensor:
     """Everybody's model `[D]`, or that of a client: its cluster's, with what it keeps for itself."""
     world = rerun.world
     if client is None:
-        choices = _describe_clients(world.partition.clients, names)
+        choices = _describe_clients(world)
         if rerun.exp.scenario.trains_alone:
             raise ConfigError(f"every client trained alone in this run; choose by --client, {choices}")
         if len(state.models) != 1:
@@ -169,16 +167,18 @@ def _model_row(rerun: Rerun, state: State, client: int | None, names: Sequence[s
     return personal_models(rerun.exp, world, state, np.array([client]))[0]
 
 
-def _client_number(client: Client, clients: int, names: Sequence[str]) -> int:
+def _client_number(client: Client, world: World) -> int:
     """The number of a client given by its number or name; of two clients that a word may mean, the one of this name."""
+    names = world.client_names or ()
     if client in names:
         return names.index(str(client))
-    if str(client).isascii() and str(client).isdecimal() and int(client) < clients:
+    if str(client).isascii() and str(client).isdecimal() and int(client) < world.partition.clients:
         return int(client)
     hint = f"; {did_you_mean(str(client), names)}" if names else ""
-    raise ConfigError(f"--client must be a client of the run, {_describe_clients(clients, names)}, got {client}{hint}")
+    raise ConfigError(f"--client must be a client of the run, {_describe_clients(world)}, got {client}{hint}")
 
 
-def _describe_clients(clients: int, names: Sequence[str]) -> str:
+def _describe_clients(world: World) -> str:
     """The clients' names, or their numbers where they have none or too many."""
-    return ", ".join(names) if 0 < len(names) <= MAX_LISTED else f"0 to {clients - 1}"
+    names = world.client_names or ()
+    return ", ".join(names) if 0 < len(names) <= MAX_LISTED else f"0 to {world.partition.clients - 1}"

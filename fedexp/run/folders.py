@@ -79,8 +79,7 @@ def clear(folder: Path) -> None:
 
 def refuse_used(folder: Path) -> None:
     """Refuses a folder that already holds a run or a sweep."""
-    kinds = {"run": is_run, "sweep": is_sweep, "search": is_search, "contest": is_contest}
-    if kind := next((kind for kind, holds in kinds.items() if holds(folder)), None):
+    if kind := _kind(folder):
         raise ConfigError(
             f"{display_path(folder)} already holds a {kind}; use fedexp resume {shell_path(folder)} or another folder"
         )
@@ -90,14 +89,20 @@ def refuse_used(folder: Path) -> None:
 
 def refuse_folder_of_runs(folder: Path, command: str) -> None:
     """Refuses a folder that holds nothing of its own for this command, but runs in folders below."""
-    names = {"config.json", "multirun.yaml", "search.yaml", "contest.yaml", "metrics.csv"}
-    first = next((Path(parent) for parent, _, files in os.walk(folder) if names & set(files)), folder)
+    parents = (Path(parent) for parent, _, _ in os.walk(folder))
+    first = next((parent for parent in parents if (parent / "config.json").is_file() or _kind(parent)), folder)
     if first != folder:
         latest = folder / "latest"
         example = shell_path(latest if latest.is_symlink() else first)
         raise ConfigError(
             f"{display_path(folder)} is no run, but holds runs below; name one of them, e.g. {command} {example}"
         )
+
+
+def _kind(folder: Path) -> str | None:
+    """What has begun in a folder; None if nothing has."""
+    kinds = {"run": is_run, "sweep": is_sweep, "search": is_search, "contest": is_contest}
+    return next((kind for kind, holds in kinds.items() if holds(folder)), None)
 
 
 def is_run(folder: Path) -> bool:

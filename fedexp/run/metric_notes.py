@@ -8,6 +8,7 @@ import torch
 from fedexp.core.values import State
 from fedexp.maths.curve_metrics import MULTI_VALUED, metric_name
 from fedexp.parts.dataset.contract import IGNORED
+from fedexp.simulation.measures.confusion_matrix import answers
 from fedexp.simulation.world import World
 
 if TYPE_CHECKING:
@@ -72,21 +73,18 @@ def describe_constant_answer(world: World, state: State, table: "pd.DataFrame") 
         return f"accuracy {accuracy:.4g} is the share of the {_LARGEST[noun]} ({_name(world, largest)})"
     if not equal.any():
         return None
-    answers = _distinct_answers(world, state)
-    if len(answers) > 1:
+    distinct = _distinct_answers(world, state)
+    if len(distinct) > 1:
         return None
     return (
-        f"accuracy {accuracy:.4g} is the share of the only {noun} that the model answers ({_name(world, answers[0])})"
+        f"accuracy {accuracy:.4g} is the share of the only {noun} that the model answers ({_name(world, distinct[0])})"
     )
 
 
 def _distinct_answers(world: World, state: State) -> torch.Tensor:
     """The classes, or tokens, that the model answers on the test data, ascending."""
-    scorer, weights, data = world.scorer, state.models[0], world.test
-    parts = (
-        scorer.logits(weights, data.inputs(part)).argmax(dim=-1)[data.y[part] != IGNORED] for part in scorer.parts(data)
-    )
-    return torch.cat([answers.unique() for answers in parts]).unique().cpu()
+    parts = answers(world, state.models[0])
+    return torch.cat([likeliest[targets != IGNORED].unique() for targets, likeliest in parts]).unique().cpu()
 
 
 def _name(world: World, label: torch.Tensor) -> str:

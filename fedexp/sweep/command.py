@@ -28,7 +28,7 @@ from fedexp.run.validate import refuse_bounds
 from fedexp.sweep import saved_overrides
 from fedexp.sweep.executor import Sweep, build_launcher, failure_message
 from fedexp.sweep.launchers.contract import Basic
-from fedexp.sweep.points import Point, check_points, compose
+from fedexp.sweep.points import check_points, compose
 from fedexp.sweep.points import expand_points as expand_points
 from fedexp.sweep.repeated_keys import warn_of_repeated_keys
 
@@ -44,7 +44,8 @@ def run(composer: Composer, request: Request, job: TaskFunction, bounds: Sequenc
         raise ConfigError("a sweep (-m) cannot run under torchrun; start torchrun once for each point")
     config = compose(composer, request, with_log_configuration=True)
     points, launcher = check_points(composer, config), build_launcher(config)
-    refuse_bounds(bounds, [(point.config or config).evaluation.metrics for point in points or [Point(0, [])]])
+    metric_lists = [(point.config or config).evaluation.metrics for point in points] or [config.evaluation.metrics]
+    refuse_bounds(bounds, metric_lists)
     if not points and launcher is not None and not isinstance(launcher, Basic):
         raise ConfigError(
             "this launcher works only with hydra/sweeper=basic or one_at_a_time; choose one of them, or "

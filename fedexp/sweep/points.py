@@ -15,6 +15,7 @@ from omegaconf import DictConfig, open_dict
 
 from fedexp.config import one_at_a_time
 from fedexp.config.compose import Composer, Request, resolve_config
+from fedexp.config.override_text import key_of
 from fedexp.core.errors import ConfigError
 from fedexp.files.url_credentials import without_password
 from fedexp.run.validate import ValidRun, validate_config
@@ -112,7 +113,7 @@ def count_values(override: Override) -> float:
 def drop_overridden_params(config: DictConfig) -> None:
     """Removes from an experiment's sweep the keys that the command line sets."""
     params = config.hydra.sweeper.get("params") or {}
-    overridden_keys = {str(word).partition("=")[0].lstrip("+~") for word in config.hydra.overrides.task}
+    overridden_keys = {key_of(str(word)) for word in config.hydra.overrides.task}
     with open_dict(config):
         for key in [key for key in params if key in overridden_keys]:
             del params[key]

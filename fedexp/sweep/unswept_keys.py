@@ -7,6 +7,8 @@ from typing import cast
 
 from omegaconf import DictConfig, OmegaConf
 
+from fedexp.config.override_text import key_of
+
 GROUP = "experiment"
 
 
@@ -17,7 +19,7 @@ def warn_of_unswept_keys(config: DictConfig, words: Sequence[str]) -> None:
 
 def describe_unswept_keys(config: DictConfig, words: Sequence[str]) -> Iterator[str]:
     """A sentence where the sweep of a config varies keys that no word sets."""
-    typed = {word.lstrip("+~").partition("=")[0] for word in words}
+    typed = set(map(key_of, words))
     params = cast(dict[str, object], OmegaConf.to_container(config.hydra.sweeper, resolve=False)).get("params") or {}
     swept = [str(key) for key in cast(dict[str, object], params) if key not in typed]
     if swept:

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from authors.three_clients import assert_same, world_of_examples
 from torch import nn
-from worlds import Tiny, rounds_with_rows, world_of
+from worlds import Tiny, rounds_with_rows
 
 from fedexp.core.values import Memory, Plan
 from fedexp.parts import Context
@@ -45,14 +46,8 @@ def network() -> nn.Module:
 
 def three_clients(tiny: Tiny, folder: Path, *words: str, owners: Sequence[int] = OWNERS) -> World:
     """The world of this problem, of which everybody takes part unless `take_part` says otherwise."""
-    inputs, classes = (np.array(column) for column in zip(*EXAMPLES, strict=True))
-    inputs = inputs.astype(np.float32)
-    np.savez(folder / "data.npz", x_train=inputs, y_train=classes, x_test=inputs, y_test=classes)
-    np.save(folder / "owners.npy", np.array(owners))
-    files = (f"dataset.path={folder}/data.npz", f"federation.path={folder}/owners.npy")
-    clients = ("scenario.clients=3", "scenario.participants=3")
-    parts = ("dataset=npz", "federation=file", "model=torch", "model.factory=authors.servers:network")
-    return world_of(tiny(*parts, *files, *clients, *words))
+    inputs, classes = zip(*EXAMPLES, strict=True)
+    return world_of_examples(tiny, folder, (inputs, classes, owners), "authors.servers:network", *words)
 
 
 def take_part(monkeypatch: pytest.MonkeyPatch, *rounds: Sequence[int]) -> None:
@@ -94,5 +89,4 @@ def gradient(model: torch.Tensor, index: Sequence[int]) -> torch.Tensor:
 
 def assert_agrees(ours: torch.Tensor, text: str) -> None:
     """Checks that models `[n, 12]` are those of the authors' program, but for rounding; all are in float64."""
-    assert ours.dtype == torch.float64
-    torch.testing.assert_close(ours, numbers(text), rtol=1e-9, atol=1e-11)
+    assert_same(ours, numbers(text), within=1e-9)

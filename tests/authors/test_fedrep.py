@@ -20,10 +20,9 @@ from authors.three_clients import (
     CLIENTS,
     HEAD,
     assert_agrees,
+    assert_parts_agree,
     first_model,
     gradient,
-    own_models,
-    states,
     three_clients,
 )
 from worlds import Tiny
@@ -69,11 +68,7 @@ OLD_PYTORCH_HEADS = """
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_two_rounds(tiny: Tiny, tmp_path, engine: str):
     world = three_clients(tiny, tmp_path, *WORDS, f"engine={engine}")
-    first, second = states(world)
-    assert_agrees(first.models[0].flat[BODY], FIRST_BODY)
-    assert_agrees(own_models(world, first)[:, HEAD], FIRST_HEADS)
-    assert_agrees(second.models[0].flat[BODY], SECOND_BODY)
-    assert_agrees(own_models(world, second)[:, HEAD], SECOND_HEADS)
+    assert_parts_agree(world, (BODY, HEAD), (FIRST_BODY, FIRST_HEADS), (SECOND_BODY, SECOND_HEADS))
 
 
 def test_in_its_own_pytorch_the_head_goes_on_by_its_momentum():

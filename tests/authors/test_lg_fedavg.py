@@ -13,7 +13,7 @@ FedRep's program, come to the same.)
 """
 
 import pytest
-from authors.three_clients import BODY, HEAD, assert_agrees, own_models, states, three_clients
+from authors.three_clients import BODY, HEAD, assert_parts_agree, three_clients
 from worlds import Tiny
 
 pytestmark = pytest.mark.usefixtures("_double")
@@ -48,8 +48,4 @@ SECOND_BODIES = """
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_two_rounds(tiny: Tiny, tmp_path, engine: str):
     world = three_clients(tiny, tmp_path, *WORDS, f"engine={engine}")
-    first, second = states(world)
-    assert_agrees(first.models[0].flat[HEAD], FIRST_HEAD)
-    assert_agrees(own_models(world, first)[:, BODY], FIRST_BODIES)
-    assert_agrees(second.models[0].flat[HEAD], SECOND_HEAD)
-    assert_agrees(own_models(world, second)[:, BODY], SECOND_BODIES)
+    assert_parts_agree(world, (HEAD, BODY), (FIRST_HEAD, FIRST_BODIES), (SECOND_HEAD, SECOND_BODIES))

@@ -8,7 +8,7 @@ short binary fractions, batches follow the data.
 A model is 21 numbers: hidden weights [3, 2], hidden biases [3], output weights [3, 3], output biases [3].
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -77,21 +77,19 @@ def first_model(make: Callable[[], nn.Module] = network) -> torch.Tensor:
 
 def three_clients(tiny: Tiny, folder: Path, *words: str) -> World:
     """The world of this problem: all clients take part."""
-    x, y = np.array(INPUTS, dtype=np.float32), np.array(LABELS)
+    return world_of_examples(tiny, folder, (INPUTS, LABELS, OWNERS), "authors.three_clients:network", *words)
+
+
+def world_of_examples(
+    tiny: Tiny, folder: Path, examples: tuple[Sequence[object], Sequence[int], Sequence[int]], factory: str, *words: str
+) -> World:
+    """The world of three clients with these inputs, labels and owners of examples, who all take part."""
+    x, y, owners = np.array(examples[0], dtype=np.float32), np.array(examples[1]), np.array(examples[2])
     np.savez(folder / "data.npz", x_train=x, y_train=y, x_test=x, y_test=y)
-    np.save(folder / "owners.npy", np.array(OWNERS))
-    config = tiny(
-        "dataset=npz",
-        "federation=file",
-        "model=torch",
-        f"dataset.path={folder}/data.npz",
-        f"federation.path={folder}/owners.npy",
-        "model.factory=authors.three_clients:network",
-        "scenario.clients=3",
-        "scenario.participants=3",
-        *words,
-    )
-    return world_of(config)
+    np.save(folder / "owners.npy", owners)
+    files = (f"dataset.path={folder}/data.npz", f"federation.path={folder}/owners.npy", f"model.factory={factory}")
+    parts = ("dataset=npz", "federation=file", "model=torch", "scenario.clients=3", "scenario.participants=3")
+    return world_of(tiny(*parts, *files, *words))
 
 
 def states(world: World) -> list[State]:
@@ -126,3 +124,11 @@ def assert_same(ours: torch.Tensor, theirs: torch.Tensor, within: float = 1e-8) 
     """Checks that models are the same but for rounding, as of the ten digits that are written down."""
     assert ours.dtype == torch.float64
     torch.testing.assert_close(ours, theirs, rtol=within, atol=within / 100)
+
+
+def assert_parts_agree(world: World, parts: tuple[slice, slice], *rounds: tuple[str, str]) -> None:
+    """Checks what is shared in the global model after each round, and what is not in the clients' models."""
+    shared, personal = parts
+    for state, (shared_numbers, personal_numbers) in zip(states(world), rounds, strict=True):
+        assert_agrees(state.models[0].flat[shared], shared_numbers)
+        assert_agrees(own_models(world, state)[:, personal], personal_numbers)

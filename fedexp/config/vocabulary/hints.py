@@ -1,13 +1,13 @@
 """What was probably meant by a word that was refused, whatever command it was given to."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
 from fedexp.config.vocabulary import synonyms
 from fedexp.core.errors import did_you_mean, normalize_word
 
-MOST_GROUPS = 3  # that an option's name may stand for before naming them says nothing
+_MOST_GROUPS = 3  # that an option's name may stand for before naming them says nothing
 
 
 def option_hint(group: str, option: str, options: Sequence[str]) -> str:
@@ -40,13 +40,19 @@ def hint_anywhere(option: str) -> str:
 def groups_with_option(word: str) -> str:
     """The groups that have an option of this name, and how it is chosen; empty if none has, or many do."""
     conf = conf_dir()
-    pairs = [
-        (group, name)
-        for group in catalog.groups(conf)
-        for name in catalog.options(conf, group)
-        if normalize_word(name) == normalize_word(word)
-    ]
-    if not 0 < len(pairs) <= MOST_GROUPS:
+    pairs = pairs_called(word, {group: catalog.options(conf, group) for group in catalog.groups(conf)})
+    if not pairs:
         return ""
     groups = " and ".join(group for group, _ in pairs)
     return f"{groups}; write {' or '.join(f'{group}={name}' for group, name in pairs)}"
+
+
+def pairs_called(word: str, options: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """The groups among these with their `options` of this name; none where so many have it that it says nothing."""
+    pairs = [
+        (group, name)
+        for group, names in options.items()
+        for name in names
+        if normalize_word(name) == normalize_word(word)
+    ]
+    return pairs if len(pairs) <= _MOST_GROUPS else []

@@ -4,6 +4,7 @@ It is there where `evaluation.metrics` asks for it. A line a true class, a colum
 Legend: K classes.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -26,8 +27,13 @@ def rows(exp: Experiment, world: World, state: State) -> list[dict[str, Any]]:
 
 def count_answers(world: World, weights: Weights) -> torch.Tensor:
     """How many test examples of each class (row) the model says to be of each class (column), int64 `[K, K]` (CPU)."""
-    classes, scorer = len(world.class_names), world.scorer
-    parts = scorer.parts(world.test)
-    answers = torch.cat([scorer.logits(weights, world.test.inputs(part)).argmax(dim=1) for part in parts])
-    pairs = world.test.y * classes + answers
+    classes = len(world.class_names)
+    pairs = torch.cat([targets * classes + likeliest for targets, likeliest in answers(world, weights)])
     return pairs.cpu().bincount(minlength=classes * classes).view(classes, classes)
+
+
+def answers(world: World, weights: Weights) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Yields the test data in chunks: the targets `[B, ...]`, and the classes or tokens that the model answers."""
+    scorer, data = world.scorer, world.test
+    for part in scorer.parts(data):
+        yield data.y[part], scorer.logits(weights, data.inputs(part)).argmax(dim=-1)

@@ -148,10 +148,8 @@ class ReferenceModels:
 
     def __init__(self, network: nn.Module, layout: Layout) -> None:
         entries = {id(entry): entry for entry in chain(network.parameters(), network.buffers())}
-        self.network, self.layout = (
-            copy.deepcopy(network, entries).eval(),
-            layout,
-        )  # whose entries rows stand for
+        self.network = copy.deepcopy(network, entries).eval()  # its entries are not copied: rows stand for them
+        self.layout = layout
         self.feature_recorder = FeatureRecorder(self.network)
 
     def evaluate(self, rows: torch.Tensor, inputs: torch.Tensor) -> tuple[ModelOutputs, ...]:
