@@ -1,7 +1,7 @@
 """Seconds a round of every engine against a plain PyTorch loop, as ratios in one run.
 
     python scripts/bench.py                          # W1, W2, W3 on this machine's cores
-    python scripts/bench.py --workloads W3 --device cuda
+    python scripts/bench.py --workloads W3,pfl --device cuda  # pfl: the CIFAR-10 benchmark of pfl-research
     python scripts/bench.py --workloads million      # a round at N = 1,000,000 against N = 1,000
     python scripts/bench.py --workloads everybody    # all of 1,000, 10,000 and 100,000 clients in each round
     python scripts/bench.py --workloads aggregators  # robust rules, byzfl beside: bench_aggregators.py
@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fedexp.simulation.world import World
+    from fedexp.training.loop.trainer import Task
 
 ROOT = Path(__file__).parents[1]
 
@@ -48,6 +49,8 @@ class Workload:
     lr: float
     test: int
     rounds: int
+    batch: int = 20
+    every: int = 1  # rounds between two evaluations
 
 
 SCALES = {  # measurements without a plain loop beside
@@ -58,6 +61,7 @@ WORKLOADS = {
     "W1": Workload(100, 450, (3, 32, 32), "simple_cnn", 6, 5, "adam", 1e-3, 10_000, 4),
     "W2": Workload(300, 720, (1, 28, 28), "mlp", 3, 5, "adam", 1e-3, 40_000, 10),
     "W3": Workload(1000, 45, (3, 32, 32), "simple_cnn", 100, 1, "sgd", 0.1, 10_000, 4),
+    "pfl": Workload(1000, 50, (3, 32, 32), "pfl_cnn", 50, 1, "sgd", 0.1, 10_000, 10, batch=10, every=10),
 }
 
 
@@ -77,6 +81,8 @@ def overrides(load: Workload) -> list[str]:
         f"local={load.optimizer}",
         f"local.epochs={load.epochs}",
         f"local.lr={load.lr}",
+        f"local.batch_size={load.batch}",
+        f"evaluation.every={load.every}",
         f"rounds={load.rounds + 1}",
     ]
 
@@ -105,7 +111,8 @@ def plain(load: Workload, threads: int, device: str) -> float:
             uploads.append({name: value.clone() for name, value in network.state_dict().items()})
         weights = {name: torch.stack([up[name] for up in uploads]).mean(dim=0) for name in weights}
         network.load_state_dict(weights)
-        score_plainly(network, held_x, held_y)
+        if (number + 1) % load.every == 0:
+            score_plainly(network, held_x, held_y)
         marks.append(time.perf_counter())
     return (marks[-1] - marks[0]) / load.rounds
 
@@ -118,8 +125,8 @@ def train_plainly(network, x, y, load: Workload) -> None:
     optimizer = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[load.optimizer](network.parameters(), lr=load.lr)
     for _ in range(load.epochs):
         order = torch.randperm(len(x), device=x.device)
-        for start in range(0, len(x), 20):
-            index = order[start : start + 20]
+        for start in range(0, len(x), load.batch):
+            index = order[start : start + load.batch]
             optimizer.zero_grad()
             F.cross_entropy(network(x[index]), y[index]).backward()
             optimizer.step()
@@ -153,6 +160,23 @@ def world_of(words: list[str]) -> "World":
     from fedexp.training.workers.pool import WorkerPool
 
     return build_world(build(words), None, WorkerPool())
+
+
+def first_task(world: "World") -> "Task":
+    """What the first clients train in the first round."""
+    import numpy as np
+
+    from fedexp.simulation import context
+    from fedexp.simulation.local_task import make_task
+    from fedexp.training.client.batches import draw_batches
+
+    ctx, exp = context.make_context(world, 1), world.exp
+    plan = ctx.plan(np.arange(exp.scenario.participants))
+    batches = tuple(
+        draw_batches(exp.local, len(shard), ctx.rng("batches", int(client)))
+        for client, shard in zip(plan.owner, plan.shards, strict=True)
+    )
+    return make_task(exp, world.first.flat.expand(len(plan.owner), -1), plan, batches, {}, ctx)
 
 
 def ours(words: list[str], rounds: int) -> dict[str, float]:

@@ -11,6 +11,7 @@ from itertools import chain, islice, repeat
 import numpy as np
 import torch
 
+MAX_PIECES, MIN_PIECE = 32, 4096  # the most tensors that one kernel takes are 36
 Rate = float | torch.Tensor
 # By bytes: bits are masked on a CPU, where torch.where is slow.
 INTEGER_TYPES = {2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -113,6 +114,15 @@ def adam_step(
     moved = w if active is None else w.clone(memory_format=torch.contiguous_format)
     options = {"beta1": beta1, "beta2": beta2, "eps": eps, "weight_decay": 0.0, "amsgrad": False, "maximize": False}
     rate = lr.float() if isinstance(lr, torch.Tensor) and w.device.type != "cpu" else lr
-    torch._fused_adam_([moved], [grad], [mean], [square], [], [step], lr=rate, **options)
+    tensors = [[moved], [grad], [mean], [square]]
+    if w.device.type != "cpu" and moved.is_contiguous():
+        tensors = [in_pieces(tensor) for tensor in (moved, grad, mean, square)]
+    torch._fused_adam_(*tensors, [], [step] * len(tensors[0]), lr=rate, **options)
     if active is not None:
         torch.where(active > 0, moved, w, out=w)
+
+
+def in_pieces(tensor: torch.Tensor) -> list[torch.Tensor]:
+    """Views a tensor in pieces: a GPU's fused kernel gives 65,536 entries of one tensor to one multiprocessor."""
+    entries = tensor.reshape(-1)
+    return list(entries.split(max(MIN_PIECE, -(-len(entries) // MAX_PIECES // 4) * 4)))

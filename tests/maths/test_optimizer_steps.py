@@ -7,6 +7,7 @@ from fedexp.maths.optimizer_steps import (
     clip_to_norm,
     descend,
     heavy_ball,
+    in_pieces,
     mask_rows,
     select_rows,
 )
@@ -113,3 +114,14 @@ def test_rows_are_masked_and_selected_bit_for_bit(kind: torch.dtype):
     assert torch.equal(select_rows(active, moved, kept).view(whole), expected.view(whole))
     assert mask_rows(kept, active)[1].view(whole).tolist() == [0, 0, 0, 0]
     assert torch.equal(mask_rows(kept, active)[::2].view(whole), kept[::2].view(whole))
+
+
+def test_a_tensor_in_pieces_is_all_of_it_and_no_copy():
+    x = torch.arange(305_310.0).view(3, -1)
+    pieces = in_pieces(x)
+    assert len(pieces) == 32
+    assert {len(piece) for piece in pieces[:-1]} == {9544}  # a multiple of four
+    assert torch.equal(torch.cat(pieces), x.flatten())
+    pieces[5].zero_()
+    assert int((x == 0).sum()) == 9545
+    assert len(in_pieces(torch.zeros(4097))) == 2

@@ -21,6 +21,7 @@ from worlds import first_round, world_of
 from fedexp.core.values import Weights
 from fedexp.scoring.side_stream import PendingScore
 from fedexp.simulation.world import World
+from fedexp.training.layers.kinds.convolution import batched
 from fedexp.training.stacked.bucket import Bucket
 from fedexp.training.stacked.graph_cache import CudaGraphCache
 from fedexp.training.stacked.trainer import StackedTrainer
@@ -110,7 +111,12 @@ def two_groups(_: Patch) -> None:
             trained(here, clients=clients)
 
 
-def wide_patches(_: Patch) -> None:
+def convolve_row_by_row(patch: Patch) -> None:
+    patch.setattr(batched, "choose_implementation", lambda *_, **__: "separate")
+
+
+def wide_patches(patch: Patch) -> None:
+    convolve_row_by_row(patch)
     here = world(*WIDE)
     with pretend.Races() as races:
         trained(here, clients=slice(0, 2))
@@ -157,6 +163,8 @@ def what_a_graph_leaves(patch: Patch) -> None:
 
     patch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # the device has none
     for words in LAYERED:
+        if words is WIDE:
+            convolve_row_by_row(patch)
         here = world(*words)
         assert isinstance(here.trainer, StackedTrainer)
         assert here.trainer.plan is not None

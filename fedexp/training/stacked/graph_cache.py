@@ -7,8 +7,10 @@ the memory; all go where a GPU's memory runs out (`row_groups.py`). What a captu
 bucket, outside the pool, so that the graphs may share it. Legend: R rows, B batch.
 """
 
+import gc
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,6 +109,18 @@ class CudaGraphCache:
         if self.memory_pool is None:
             self.memory_pool = torch.cuda.graph_pool_handle()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self.memory_pool):
+        with collecting_no_garbage(), torch.cuda.graph(graph, pool=self.memory_pool):
             self.step(bucket)
         return graph
+
+
+@contextmanager
+def collecting_no_garbage() -> Iterator[None]:
+    """Puts Python's garbage collection off: a graph that it throws away would spoil one that is being captured."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -57,11 +57,11 @@ class RowGroups:
         Raises:
             RunError: halves do not fit, either.
         """
-        if len(rows) > self.most_rows:
+        try:
+            if len(rows) <= self.most_rows:
+                return train(rows)
             parts = np.array_split(rows, math.ceil(len(rows) / self.most_rows))
             return torch.cat([self.run(train, part, free) for part in parts])
-        try:
-            return train(rows)
         except torch.OutOfMemoryError as error:
             if self.most_rows < math.inf or len(rows) < 2:
                 raise RunError(

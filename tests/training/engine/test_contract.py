@@ -190,6 +190,21 @@ def test_what_does_not_fit_by_halves_names_the_key(tiny: Tiny, monkeypatch: pyte
         world.trainer.run(task, np.arange(len(task.plan.shards)))
 
 
+def test_memory_that_ends_where_halves_are_joined_names_the_key(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
+    world, task = prepared(tiny(*words("mlp"), "engine=stacked"))
+    short_of_memory(monkeypatch, 3)
+    cat = torch.cat
+
+    def join(tensors: list[torch.Tensor], dim: int | None = None) -> torch.Tensor:
+        if dim is None and [len(tensor) for tensor in tensors] == [3, 3]:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return cat(tensors, dim=dim or 0)
+
+    monkeypatch.setattr(torch, "cat", join)
+    with pytest.raises(RunError, match=r"too small for 6 client.*set engine\.memory_mb below"):
+        world.trainer.run(task, np.arange(len(task.plan.shards)))
+
+
 def test_a_gpu_without_memory_does_not_choose_the_loop(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
     short_of_memory(monkeypatch, 0)
     with pytest.raises(RunError, match="the GPU's memory is too small"):

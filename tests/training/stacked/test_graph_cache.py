@@ -1,6 +1,14 @@
+import gc
+
 import numpy as np
 
-from fedexp.training.stacked.graph_cache import choose_steps_per_graph, pad_rows, round_down_size, round_up_size
+from fedexp.training.stacked.graph_cache import (
+    choose_steps_per_graph,
+    collecting_no_garbage,
+    pad_rows,
+    round_down_size,
+    round_up_size,
+)
 from fedexp.training.stacked.step_schedule import StepArrays
 
 
@@ -50,3 +58,12 @@ def test_few_steps_are_captured_together_and_next_to_none_in_vain():
         -(-steps // choose_steps_per_graph(steps)) * choose_steps_per_graph(steps) <= steps * 17 / 16
         for steps in range(1, 500)
     )
+
+
+def test_no_garbage_is_collected_while_a_graph_is_captured():
+    with collecting_no_garbage():
+        assert not gc.isenabled()
+        with collecting_no_garbage():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()

@@ -6,9 +6,7 @@ than separate convolutions (pytorch issues 70954 and 73764). `PerRowConvolution`
 GPU in several streams. Images are `[R, B, H, W, C]`; a row's entries `[O, I]` are a kernel a line, in the order of a
 patch (height, width, channel), with the bias behind it if there is one.
 
-Which way is taken follows from shapes alone (`choose_implementation`), so that equal runs take equal ways. **The rule
-is an estimate until it is measured on a GPU.** Legend: R rows, B batch, H x W pixels, C and O channels, I entries of a
-kernel.
+`choice.py` says which way is taken. Legend: R rows, B batch, H x W pixels, C and O channels, I entries of a kernel.
 """
 
 import math
@@ -18,11 +16,11 @@ from typing import Any
 import torch
 
 from fedexp.training.layers.kind import PlannedLayer
+from fedexp.training.layers.kinds.convolution.choice import choose_implementation, choose_pieces
 from fedexp.training.layers.kinds.convolution.spec import ConvolutionSpec, Pair
 from fedexp.training.layers.layer_pass import BatchedContext, LayerPass, whole_lines
 
 aten = torch.ops.aten
-WIDE_PATCH = 512  # numbers in a patch; from here on a row's own convolution is enough work for a GPU
 MAX_STREAMS = 4
 
 
@@ -58,6 +56,7 @@ class Im2col(BatchedConvolution):
             self.padded = entries.new_zeros((rows, batch, height + 2 * vertical, width + 2 * horizontal, spec.channels))
         self.columns = entries.new_zeros((rows, batch, *spec.output_size, length))
         self.columns[..., : spec.entries_per_output] = 1
+        self.pieces = choose_pieces(batch * math.prod(spec.output_size), (rows, spec.outputs, length))
         self.padded_grad: torch.Tensor | None = None
         if self.needs_input_grad and spec.stride == (1, 1) and min(spec.grad_padding) >= 0:
             top, side = spec.grad_padding
@@ -94,7 +93,7 @@ class Im2col(BatchedConvolution):
 
     def backward(self, grad: torch.Tensor) -> torch.Tensor:
         spec, rows = self.spec, len(grad)
-        torch.bmm(grad.reshape(rows, -1, spec.outputs).transpose(1, 2), self.columns.flatten(1, 3), out=self.grad_lines)
+        self._sum_grad_lines(grad)
         if not self.needs_input_grad:
             return grad
         if self.padded_grad is None:
@@ -104,6 +103,16 @@ class Im2col(BatchedConvolution):
         kernels = self.lines.flatten(1).index_select(1, self.flipped_kernels).view(rows, -1, spec.channels)
         x = torch.bmm(patches.reshape(rows, -1, math.prod(spec.kernel) * spec.outputs), kernels)
         return x.view(rows, self.batch, *spec.input_size, spec.channels)
+
+    def _sum_grad_lines(self, grad: torch.Tensor) -> None:
+        """Sums the gradients of the entries over all pixels: in pieces, where one product of them leaves a GPU idle."""
+        outputs, length = self.grad_lines.shape[1:]
+        pieces = len(grad) * self.pieces
+        of_pieces = grad.reshape(pieces, -1, outputs).transpose(1, 2), self.columns.view(pieces, -1, length)
+        if self.pieces == 1:
+            torch.bmm(*of_pieces, out=self.grad_lines)
+        else:
+            torch.sum(torch.bmm(*of_pieces).unflatten(0, (-1, self.pieces)), dim=1, out=self.grad_lines)
 
 
 class GroupedConvolution(BatchedConvolution):
@@ -177,19 +186,8 @@ IMPLEMENTATIONS: dict[str, type[BatchedConvolution]] = {
 def build_batched_convolution(planned: PlannedLayer, context: BatchedContext) -> BatchedConvolution:
     """Returns the pass of several rows by the implementation that is chosen."""
     spec = ConvolutionSpec.of(planned.layer, planned.shape)
-    return IMPLEMENTATIONS[choose_implementation(spec, context.batch, context.memory_mb)](spec, context)
-
-
-def choose_implementation(spec: ConvolutionSpec, batch: int, memory_mb: float) -> str:
-    """Chooses the implementation of a convolution by its shapes and the memory available for rows.
-
-    Groups of channels are groups of the rows' groups. Wide patches are enough work for a convolution a row, and so are
-    images whose patches alone, of one row, would take a quarter of the memory. All others are unfolded.
-    """
-    if spec.groups > 1:
-        return "grouped"
-    fits = 4 * batch * spec.im2col_floats <= memory_mb * 1e6 / 4
-    return "unfolded" if spec.patch_size <= WIDE_PATCH and fits else "separate"
+    rounds = context.entries.dtype != torch.float32 or torch.backends.cuda.matmul.allow_tf32
+    return IMPLEMENTATIONS[choose_implementation(spec, context.batch, context.memory_mb, rounds=rounds)](spec, context)
 
 
 def _as_kernels(entries: torch.Tensor, spec: ConvolutionSpec) -> torch.Tensor:
