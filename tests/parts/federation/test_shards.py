@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from skews import label_skew
 
-from fedexp.parts.federation.shards import split_in_shards
+from fedexp.parts.federation.shards import deal_in_turn, split_in_shards
 from fedexp.parts.federation.statistics import class_counts
 
 
@@ -28,3 +28,12 @@ def test_the_setting_of_the_paper():
 def test_sizes_differ_by_at_most_one_example_a_shard(examples, clients, shards):
     sizes = split_in_shards(np.zeros(examples, dtype=np.int64), clients, shards, np.random.default_rng(0)).sizes
     assert sizes.max() - sizes.min() <= shards
+
+
+def test_shards_in_turn_give_neighbouring_classes():
+    """Four classes of three examples, six clients with two shards of one example: 0 and 1 or 2 and 3."""
+    labels = np.array([3, 0, 1, 2] * 3)
+    partition = deal_in_turn(labels, 6, 2, 4)
+    assert [sorted(labels[shard].tolist()) for shard in map(partition.shard, range(6))] == [[0, 1], [2, 3]] * 3
+    assert partition.shard(0).tolist() == [1, 2]
+    assert partition.shard(2).tolist() == [5, 6]
