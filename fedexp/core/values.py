@@ -105,7 +105,9 @@ def _take(column: Any, positions: np.ndarray) -> Any:
         return tuple(column[position] for position in positions.tolist())
     if isinstance(column, torch.Tensor):
         is_one_row = column.stride(0) == 0
-        return column[: len(positions)] if is_one_row else column[torch.from_numpy(positions).to(column.device)]
+        if is_one_row:
+            return column[: len(positions)]
+        return column.index_select(0, torch.from_numpy(positions).to(column.device))  # faster than column[positions]
     return column[positions] if isinstance(column, np.ndarray) else column
 
 
