@@ -16,7 +16,7 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout, Plan, State, Trained
 from fedexp.parts.context import Context
-from fedexp.parts.local.fedala import AggregationWeights, FedALA, MixedNetwork, has_settled, mix
+from fedexp.parts.local.fedala import AggregationWeights, FedALA, MixedNetwork, draw_samples, has_settled, mix
 from fedexp.run.state import checkpoint
 from fedexp.simulation import context
 from fedexp.simulation.local_task import make_task
@@ -134,6 +134,16 @@ def test_learning_lowers_the_loss_of_the_start(tiny: Tiny):
 
 
 @pytest.mark.law("local=fedala", "where a client's own model is what it receives, nothing is mixed or learned")
+@pytest.mark.parametrize(("fraction", "size"), [(0.5, 3), (0.1, 1), (1.0, 7), (0.3, 2)])
+def test_a_sample_is_rounded_down_but_never_empty(fraction: float, size: int):
+    shard = np.arange(10, 17)
+    rng = np.random.default_rng(0)
+    ctx = SimpleNamespace(plan=lambda owner: Plan(owner, (shard,)), rng=lambda *_: rng)
+    (sample,) = draw_samples(np.array([4]), fraction, cast(Context, ctx)).shards
+    assert len(sample) == size
+    assert sample.tolist() == sorted(set(sample.tolist()) & set(shard.tolist()))
+
+
 def test_in_the_first_round_nothing_is_done(tiny: Tiny):
     world = world_of(tiny(*WORDS, "selector=all", "rounds=2"))
     first, second = (state.memory["local"] for state, *_ in rounds_with_rows(world))
