@@ -20,7 +20,7 @@ _REPLACED_SINGLETONS = (GlobalHydra, HydraConfig, VersionBase)
 @contextmanager
 def isolate_process() -> Iterator[None]:
     """Runs the block with a new Hydra and one computing thread, and restores the process's state at the end."""
-    with _own_hydra(), _one_thread(), _own_kernels(), _own_environment(), logs.restore_logging():
+    with _own_hydra(), _one_thread(), _own_kernels(), _own_tensors(), _own_environment(), logs.restore_logging():
         yield
 
 
@@ -61,6 +61,18 @@ def _own_kernels() -> Iterator[None]:
         torch.backends.cudnn.benchmark = benchmark
         torch.set_deterministic_debug_mode(debug_mode)
         torch.utils.deterministic.fill_uninitialized_memory = filled  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@contextmanager
+def _own_tensors() -> Iterator[None]:
+    """Makes tensors in the block those of a new process: of float32, on the CPU, with gradients."""
+    dtype = torch.get_default_dtype()
+    with torch.inference_mode(False), torch.enable_grad(), torch.device("cpu"):
+        torch.set_default_dtype(torch.float32)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(dtype)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What a run on a GPU sets in its process is put back."""
+"""What a run sets in its process is put back, and what the process has set does not reach the run."""
 
 import torch
 
@@ -28,3 +28,19 @@ def test_kernels_are_chosen_as_before():
         make_deterministic(tf32=True)
         assert _settings()[:2] == [True, True]
     assert _settings() == before
+
+
+def test_tensors_are_those_of_a_new_process():
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.inference_mode(), torch.device("meta"):
+            with isolate_process():
+                made = torch.ones(2, requires_grad=True)
+                made.sum().backward()
+                assert (made.dtype, made.device.type) == (torch.float32, "cpu")
+                assert made.grad is not None
+            assert torch.ones(2).device.type == "meta"
+            assert torch.is_inference_mode_enabled()
+        assert torch.ones(2).dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)

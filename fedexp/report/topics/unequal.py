@@ -23,14 +23,14 @@ def unequal_conditions(methods: Sequence[Method]) -> Iterator[str]:
     runs = _runs_of_one_seed(methods)
     if values := _differing(methods, runs, _training_examples):
         yield (
-            f"The methods do not train on as many examples: {values}. Hold out the same for all, by "
+            f"The methods train on unequal numbers of examples: {values}. Hold out the same for all, by "
             "evaluation.validation, personal_fraction, unseen_fraction, own_test and scenario.public_fraction."
         )
     if values := _differing(methods, runs, lambda run: short_text(run.config.get("rounds") or run.rounds[-1])):
-        yield f"The methods do not train for as many rounds: {values}."
+        yield f"The methods train for unequal numbers of rounds: {values}."
     if values := _differing(methods, runs, _megabytes):
         yield (
-            f"The methods do not send as many megabytes: {values}; fedexp compare refuses to test them against each "
+            f"The methods send unequal numbers of megabytes: {values}; fedexp compare refuses to test them against each "
             "other unless --unequal megabytes says that this is meant."
         )
     if values := _differing(methods, runs, lambda run: f"pacing={run.choices.get('pacing') or 'synchronous'}"):

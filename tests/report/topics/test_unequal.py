@@ -30,7 +30,7 @@ def test_fewer_examples_to_train_on(make_run: Callable[..., Path], tmp_path: Pat
         hold(make_run(str(number), choices={"selector": f"s{number}"}), 200, count)
     (note,) = notes(tmp_path)
     assert note.startswith(
-        "The methods do not train on as many examples: 1,200 (s0), 1,000 (s1; s2). Hold out the same"
+        "The methods train on unequal numbers of examples: 1,200 (s0), 1,000 (s1; s2). Hold out the same"
     )
 
 
@@ -39,7 +39,7 @@ def test_real_runs_of_which_one_holds_examples_out(tmp_path: Path, word: str):
     made = ("dataset=synthetic", "dataset.train_size=120", "scenario.clients=6", "scenario.participants=3", "rounds=1")
     for name, words in (("a", ()), ("b", (word,))):
         run(*made, *words, "engine.workers=1", "pictures=false", folder=tmp_path / name, quiet=True)
-    assert notes(tmp_path)[0].startswith("The methods do not train on as many examples: ")
+    assert notes(tmp_path)[0].startswith("The methods train on unequal numbers of examples: ")
 
 
 def test_runs_of_one_seed_are_compared(make_run: Callable[..., Path], tmp_path: Path):
@@ -53,11 +53,13 @@ def test_steps_of_another_kind_and_number(make_run: Callable[..., Path], tmp_pat
     make_run("0", choices={"selector": "random"}, keys={"rounds": 4})
     make_run("1", choices={"selector": "random", "pacing": "buffered"}, keys={"rounds": 40})
     fewer, kind = notes(tmp_path)
-    assert fewer.startswith("The methods do not train for as many rounds: 4 (")
+    assert fewer.startswith("The methods train for unequal numbers of rounds: 4 (")
     assert kind.startswith("A round is not the same for all methods: pacing=synchronous (")
 
 
 def test_of_many_methods_some_are_named(make_run: Callable[..., Path], tmp_path: Path):
     for number in range(7):
         make_run(str(number), choices={"selector": f"s{number}"}, keys={"rounds": 1 if number else 2})
-    assert notes(tmp_path)[0] == "The methods do not train for as many rounds: 2 (s0), 1 (s1; s2; s3; s4 and 2 more)."
+    assert (
+        notes(tmp_path)[0] == "The methods train for unequal numbers of rounds: 2 (s0), 1 (s1; s2; s3; s4 and 2 more)."
+    )
