@@ -30,8 +30,8 @@ def unequal_conditions(methods: Sequence[Method]) -> Iterator[str]:
         yield f"The methods train for unequal numbers of rounds: {values}."
     if values := _differing(methods, runs, _megabytes):
         yield (
-            f"The methods send unequal numbers of megabytes: {values}; fedexp compare refuses to test them against each "
-            "other unless --unequal megabytes says that this is meant."
+            f"The methods send unequal numbers of megabytes: {values}; fedexp compare refuses to test them against "
+            "each other unless --unequal megabytes says that this is meant."
         )
     if values := _differing(methods, runs, lambda run: f"pacing={run.choices.get('pacing') or 'synchronous'}"):
         yield (
