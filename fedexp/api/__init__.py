@@ -128,7 +128,8 @@ def resume(
         folder: that of the run, or of the sweep: then its missing, unfinished and failed points are run.
         overrides: what may be chosen anew: `"tracker=mlflow"`, and for a sweep `"hydra/launcher=joblib"`.
         quiet: whether nothing is printed.
-        trust_modules: modules that the folder may import though they were never run on this machine.
+        trust_modules: modules that the folder may import though they were never run on this machine, or
+            have changed since.
         config_dir: where the options lie that a sweep was begun with.
 
     Returns: what `run` or `sweep` return.

@@ -102,7 +102,8 @@ class Finished:
 def load(folder: str | PathLike[str], trust_modules: Sequence[str] = ()) -> Finished:
     """A run that lies in a folder, as `run` returned it; also one that has not ended, with what it has so far.
 
-    `trust_modules` are modules that the folder may import though they were never run on this machine.
+    `trust_modules` are modules that the folder may import though they were never run on this machine, or have
+    changed since.
 
     Raises:
         ConfigError: it holds no run, several, or one without a round.

@@ -15,6 +15,7 @@ from pathlib import Path
 from fedexp.commands.arguments import candidates
 from fedexp.commands.arguments.json_document import add_quiet_flag, silence_stdout
 from fedexp.commands.arguments.parsing import Parser, complete_folder, folder_path, integer_at_least
+from fedexp.commands.arguments.trust_flag import add_trust_flag, trust_of
 from fedexp.config.trust import Trust, remember_modules
 from fedexp.core.errors import ConfigError
 from fedexp.run import folders
@@ -31,6 +32,7 @@ def build_parser() -> Parser:
     help_text = "where the contest is kept (outputs/contest/X; the same contest has the same X)"
     parser.add_flag(help_text, "--out", type=folder_path, values=complete_folder, metavar="DIR")
     add_quiet_flag(parser)
+    add_trust_flag(parser)
     parser.add_config_dir("look for your own options in DIR too")
     return parser
 
@@ -52,7 +54,7 @@ def act(words: list[str]) -> int:
     contest_folder = arguments.out or folders.OUTPUTS / "contest" / digest
     plan, is_new = begin(plan, contest_folder)
     remember_modules(config_dir=arguments.config_dir)
-    trust = Trust(composed=True) if is_new else Trust(config_dir=arguments.config_dir)
+    trust = Trust(composed=True) if is_new else trust_of(arguments)
     with silence_stdout(arguments.quiet):
         sys.stdout.write(run_contest(plan, contest_folder, arguments.jobs, trust))
     return 0

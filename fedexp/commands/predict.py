@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from fedexp.commands.arguments.parsing import Parser, complete_folder, folder_path
-from fedexp.commands.resume import add_trust_flag, trust_of
+from fedexp.commands.arguments.trust_flag import add_trust_flag, trust_of
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted import refuse_special_files

@@ -8,24 +8,21 @@ that are finished.
 A folder runs nothing of its own: parts from modules that were never run on this machine are refused.
 """
 
-import re
 from argparse import Namespace
 from pathlib import Path
 
 from fedexp.commands.arguments import candidates
 from fedexp.commands.arguments.fail_if import add_fail_if_flag, failed_bounds, read_bounds, report_failed
 from fedexp.commands.arguments.json_document import add_json_flag, add_quiet_flag, json_document, silence_stdout
-from fedexp.commands.arguments.parsing import InvalidArgument, Parser, integer_at_least
+from fedexp.commands.arguments.parsing import Parser, integer_at_least
+from fedexp.commands.arguments.trust_flag import add_trust_flag, trust_of
 from fedexp.commands.run import describe
-from fedexp.config.trust import Trust
 from fedexp.core.errors import ConfigError
 from fedexp.files.untrusted import refuse_special_files
 from fedexp.process.torchrun import rank
 from fedexp.run import folders
 
 CHANGEABLE = ("tracker", "hydra/launcher")  # what may be chosen again
-TRUST_MODULES = "--trust-modules"
-_MODULE_NAMES = re.compile(r"\w+(\.\w+)*(,\w+(\.\w+)*)*")
 
 
 def build_parser() -> Parser:
@@ -39,23 +36,6 @@ def build_parser() -> Parser:
     add_trust_flag(parser)
     parser.add_config_dir("where the options lie that a sweep, search or contest was begun with")
     return parser
-
-
-def add_trust_flag(parser: Parser) -> None:
-    """Adds --trust-modules to a command."""
-    help_text = "import these modules, though they were never run on this machine"
-    parser.add_flag(help_text, TRUST_MODULES, type=_modules, action="extend", default=[], metavar="A,B")
-
-
-def trust_of(arguments: Namespace) -> Trust:
-    """The trust that the flags express."""
-    return Trust(tuple(arguments.trust_modules), getattr(arguments, "config_dir", None))
-
-
-def _modules(value: str) -> list[str]:
-    if not _MODULE_NAMES.fullmatch(value):
-        raise InvalidArgument(f"needs names of modules, e.g. {TRUST_MODULES} mine; got {value or 'none'}")
-    return value.split(",")
 
 
 def act(words: list[str]) -> int:

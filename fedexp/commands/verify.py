@@ -25,7 +25,7 @@ from pathlib import Path
 from fedexp.commands.arguments import candidates
 from fedexp.commands.arguments.json_document import add_json_flag, json_document
 from fedexp.commands.arguments.parsing import Parser, integer_at_least, nonempty_text
-from fedexp.commands.resume import add_trust_flag, trust_of
+from fedexp.commands.arguments.trust_flag import add_trust_flag, trust_of
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted import refuse_special_files

@@ -7,6 +7,7 @@ Each file is whole or absent, and `config.json` comes last. No password of an ad
 import json
 import os
 import shlex
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import yaml
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
+from fedexp.config import own_modules
 from fedexp.config.resolvers import local_values, with_environment
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
@@ -31,13 +33,15 @@ class SavedConfig:
     """What `config.json` holds.
 
     `config` is resolved; `references` are those of its values that follow other keys, as they were written, by dotted
-    key. `choices` are the options of all groups, Hydra's own too, and `overrides` the words that were typed.
+    key. `choices` are the options of all groups, Hydra's own too, and `overrides` the words that were typed. `modules`
+    are the digests of the modules of one's own that it names.
     """
 
     config: dict[str, Any]
     references: dict[str, Any]
     choices: dict[str, str | None]
     overrides: list[str]
+    modules: dict[str, str]
 
     @property
     def raw_config(self) -> dict[str, Any]:
@@ -56,7 +60,7 @@ def save(folder: Path, composed: DictConfig, config: dict[str, Any]) -> None:
         write_atomically(yaml_path(folder, name), as_text(content).encode())
     references = {key: value for key, value in flatten_keys(_plain(written)).items() if "${" in str(value)}
     choices = _plain(composed.hydra.runtime.choices)
-    _write(folder, SavedConfig(config, references, choices, _plain(words)))
+    _write(folder, SavedConfig(config, references, choices, _plain(words), own_modules.module_digests(config)))
 
 
 def replace_part(folder: Path, role: str, node: dict[str, Any]) -> None:
@@ -96,11 +100,26 @@ def read_config(folder: Path, trust: Trust = NO_TRUST) -> dict[str, Any]:
     """The config that is saved in a run folder, to be run.
 
     Raises:
-        ConfigError: there is none, it cannot be read, or it names modules beyond those that are trusted.
+        ConfigError: there is none, it cannot be read, or it names modules beyond those that are trusted, or that have
+            changed since.
     """
-    config = _for_this_machine(read(folder))
+    saved = read(folder)
+    config = _for_this_machine(saved)
     trust.refuse_untrusted(config, folder)
+    if objection := own_modules.objection(saved.modules, config, folder, trust):
+        raise ConfigError(objection)
     return config
+
+
+def refuse_changed_below(folder: Path, trust: Trust) -> None:
+    """Refuses a folder with runs below that were made with other modules than are here now; raises `ConfigError`."""
+    for path in folder.rglob(NAME):
+        objection = None
+        with suppress(ConfigError):  # of a damaged run speaks whoever goes on with it
+            saved = read(path.parent)
+            objection = own_modules.objection(saved.modules, saved.config, path.parent, trust)
+        if objection:
+            raise ConfigError(objection)
 
 
 def _for_this_machine(saved: SavedConfig) -> dict[str, Any]:
@@ -123,18 +142,20 @@ def read(folder: Path) -> SavedConfig:
     content = read_json(folder / NAME)
     if content is None:
         raise ConfigError(_missing_message(folder))
-    config, references, choices, overrides = (content.get(field.name) for field in fields(SavedConfig))
+    config, references, choices, overrides, modules = (content.get(field.name) for field in fields(SavedConfig))
+    modules = {} if modules is None else modules  # versions before had none
     is_valid = {
         "config": isinstance(config, dict) and isinstance(config.get("_target_"), str),
         "references": isinstance(references, dict) and all("${" in str(text) for text in references.values()),
         "choices": isinstance(choices, dict) and all(isinstance(option, str | None) for option in choices.values()),
         "overrides": isinstance(overrides, list) and all(isinstance(word, str) for word in overrides),
+        "modules": isinstance(modules, dict) and all(isinstance(digest, str) for digest in modules.values()),
     }
     for name, valid in is_valid.items():
         if not valid:
             where, value = display_path(folder / NAME), repr(content.get(name))[:60]
             raise ConfigError(f"{where} must have {name} as a run saves them, got {value}; restore it")
-    return SavedConfig(config, references, choices, overrides)  # type: ignore[arg-type]
+    return SavedConfig(config, references, choices, overrides, modules)  # type: ignore[arg-type]
 
 
 def _with_references(node: dict[str, Any], references: dict[str, Any], prefix: str = "") -> dict[str, Any]:

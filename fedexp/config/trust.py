@@ -48,10 +48,10 @@ class Trust:
             return
         for target in sorted(set(foreign_targets(config))):
             package = _package(target)
-            if not (self._is_named(target) or _is_offered(package) or _is_same_location(package)):
+            if not (self.is_named(target) or _is_offered(package) or _is_same_location(package)):
                 raise _untrusted_error(folder, f"{target}, which is not part of fedexp and was never run here", package)
         for factory in sorted(set(factories(config))):
-            if not (self._is_named(factory) or _is_same_location(factory)):
+            if not (self.is_named(factory) or _is_same_location(factory)):
                 raise _untrusted_error(folder, f"{factory}, which was never run here", _package(factory))
 
     def options(self, saved_folder: Path | None, folder: Path) -> Path | None:
@@ -70,7 +70,8 @@ class Trust:
         """Whether a run may send something to this address."""
         return self.composed or address in self.addresses or was_address_used(address)
 
-    def _is_named(self, target: str) -> bool:
+    def is_named(self, target: str) -> bool:
+        """Whether the user named this module, or one that holds it."""
         dotted = target.replace(":", ".")
         return any(f"{dotted}.".startswith(f"{module}.") for module in self.modules)
 
@@ -86,7 +87,7 @@ NO_TRUST = Trust()
 
 def remember_modules(config: Any = None, config_dir: Path | None = None) -> None:
     """Records for this user, in no run folder, which modules and options were run; nothing without a home."""
-    used = (*map(_package, foreign_targets(config)), *factories(config))
+    used = (*map(_package, foreign_targets(config)), *factories(config))  # a factory by its own name
     locations = {name: where for name in used if (where := import_locations(_package(name)))}
     if config_dir is not None:
         locations[str(config_dir.resolve())] = [str(config_dir.resolve())]
@@ -143,6 +144,12 @@ def factories(node: Any) -> Iterator[str]:
         for name in (inner.get("factory"), *(metrics if isinstance(metrics, list | tuple) else ())):
             if isinstance(name, str) and FACTORY.fullmatch(name):
                 yield name
+
+
+def named_packages(config: Any) -> Iterator[str]:
+    """The packages of all parts and functions in a nested config that are not fedexp's."""
+    yield from map(_package, foreign_targets(config))
+    yield from (package for package in map(_package, factories(config)) if package != OURS)
 
 
 def _nodes(node: Any) -> Iterator[Mapping]:

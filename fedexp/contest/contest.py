@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from fedexp.config.saved_config import refuse_changed_below
 from fedexp.config.trust import Trust
 from fedexp.contest import page
 from fedexp.contest.methods import Contender
@@ -62,6 +63,7 @@ def run_contest(plan: ContestPlan, folder: Path, jobs: int, trust: Trust) -> str
     """
     if few := page.too_few_seeds(plan):
         sys.stdout.write(f"note  {few}\n")
+    refuse_changed_below(folder, trust)
     with resumable(folder), folders.lock_folder(folder):
         methods = [_tune(plan, method, folder / "search" / method.folder, jobs, trust) for method in plan.methods]
         failed = run_all(methods, folder / "runs", plan.seeds, jobs, trust)

@@ -104,10 +104,8 @@ def _take(column: Any, positions: np.ndarray) -> Any:
     if isinstance(column, tuple | list):
         return tuple(column[position] for position in positions.tolist())
     if isinstance(column, torch.Tensor):
-        is_one_row = column.stride(0) == 0
-        if is_one_row:
-            return column[: len(positions)]
-        return column.index_select(0, torch.from_numpy(positions).to(column.device))  # faster than column[positions]
+        index, is_one_row = torch.from_numpy(positions).to(column.device), column.stride(0) == 0
+        return column[: len(positions)] if is_one_row else column.index_select(0, index)
     return column[positions] if isinstance(column, np.ndarray) else column
 
 

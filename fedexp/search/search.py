@@ -132,6 +132,7 @@ def run_search(folder: Path, jobs: int, trust: Trust, tracker: dict[str, Any] | 
     Trials that are still to come get the `tracker`, if one is given.
     """
     search = load(folder, trust)
+    saved_config.refuse_changed_below(folder, trust)
     with resumable(folder), open_folder(folder):
         if jobs == 1:
             run_trials(folder, None, trust, tracker)

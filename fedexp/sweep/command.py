@@ -90,6 +90,7 @@ def resume(
         typed=False,
     )
     composer, config = _recompose(request, saved, folder, trust)
+    saved_config.refuse_changed_below(folder, trust)
     _set_folder(config, folder)
     points, launcher = expand_points(composer, config), build_launcher(config)
     if launcher is None or not points:

@@ -1,0 +1,83 @@
+"""A run folder tells whether the modules of one's own that it names have changed since."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fedexp
+from fedexp.config.own_modules import module_digests, objection
+from fedexp.config.saved_config import read, read_config, refuse_changed_below
+from fedexp.config.trust import NO_TRUST, Trust
+from fedexp.core.errors import ConfigError
+
+NETWORK = """
+from torch import nn
+from widths_of_mine import WIDTH
+
+def net():
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 10))
+"""
+WORDS = ("dataset=digits", "model=torch", "model.factory=net_of_mine:net", "rounds=1", "pictures=false")
+NAMED: dict[str, Any] = {"model": {"_target_": "fedexp.x", "factory": "net_of_mine:net"}}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a network of one's own, that imports a file beside it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("net_of_mine", "widths_of_mine"):  # of the test before
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    (tmp_path / "net_of_mine.py").write_text(NETWORK)
+    (tmp_path / "widths_of_mine.py").write_text("WIDTH = 4\n")
+    (tmp_path / "unrelated.py").write_text("1\n")
+    return tmp_path
+
+
+def test_a_digest_covers_the_module_and_what_it_imports_from_beside_it(folder: Path):
+    first = module_digests(NAMED)
+    assert [*first] == ["net_of_mine"]
+    (folder / "unrelated.py").write_text("2\n")
+    assert module_digests(NAMED) == first
+    (folder / "widths_of_mine.py").write_text("WIDTH = 5\n")
+    assert module_digests(NAMED) != first
+
+
+@pytest.mark.parametrize("config", [{"_target_": "fedexp.a"}, {"_target_": "torch.nn.Linear"}, {"_target_": "no.such"}])
+def test_what_is_ours_installed_or_nowhere_has_no_digest(config: dict[str, Any]):
+    assert module_digests(config) == {}
+
+
+def test_a_package_is_all_of_its_files(folder: Path):
+    package = folder / "package_of_mine"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "part.py").write_text("1\n")
+    config = {"_target_": "package_of_mine.part.Part"}
+    first = module_digests(config)
+    (package / "part.py").write_text("2\n")
+    assert module_digests(config) != first
+    assert objection(first, config, folder, Trust(("package_of_mine",))) is None
+    assert "package_of_mine" in str(objection(first, config, folder, NO_TRUST))
+
+
+def _export(run: Path) -> None:
+    fedexp.load(run).model()
+
+
+@pytest.mark.parametrize("use", [read_config, fedexp.resume, _export])
+def test_a_run_is_not_used_with_another_network(folder: Path, use: Callable[[Path], Any]):
+    fedexp.run(*WORDS, folder="run", quiet=True)
+    assert [*read(folder / "run").modules] == ["net_of_mine"]
+    use(folder / "run")
+    (folder / "net_of_mine.py").write_text(NETWORK.replace("ReLU", "Tanh"))
+    with pytest.raises(ConfigError, match=r"run was made with another net_of_mine than is here now"):
+        use(folder / "run")
+    assert read_config(folder / "run", Trust(("net_of_mine",)))
+    with pytest.raises(ConfigError, match="another net_of_mine"):
+        refuse_changed_below(folder, NO_TRUST)
+    (folder / "run" / "config.json").write_text("{}")
+    refuse_changed_below(folder, NO_TRUST)
