@@ -48,12 +48,14 @@ def act(words: list[str]) -> int:
     refuse_special_files(folder)
     with logs.restore_logging():
         logs.silence()
-        from fedexp.export.export import export
+        from fedexp.export.export import SOURCE, export
 
         files = export(
             folder, arguments.to, arguments.round, arguments.client, as_onnx=arguments.onnx, trust=trust_of(arguments)
         )
     width = max(map(len, files))
     lines = [f"  {name:{width}}  {text.replace('`', '')}" for name, text in files.items()]
+    if SOURCE not in files:
+        lines.append(f"note  no {SOURCE}: the card says why, and how the network is made then")
     sys.stdout.write("\n".join([display_path(arguments.to), *lines, ""]))
     return 0

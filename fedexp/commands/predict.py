@@ -45,8 +45,7 @@ def act(words: list[str]) -> int:
         logs.silence()
         from fedexp.predict.predict import predict
 
-        count, replaced = predict(export, rows, arguments.to, trust_of(arguments), overwrite=arguments.overwrite)
+        count, notes = predict(export, rows, arguments.to, trust_of(arguments), overwrite=arguments.overwrite)
     sys.stdout.write(f"{count:,} answers in {display_path(arguments.to)}\n")
-    if replaced:
-        sys.stdout.write(f"note  {replaced}\n")
+    sys.stdout.writelines(f"note  {note}\n" for note in notes)
     return 0

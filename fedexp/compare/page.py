@@ -136,6 +136,7 @@ def ranks_grid(ranks: Ranks) -> Grid:
 def _ranking_text(ranks: Ranks, by: str, picture: str | None) -> str:
     grid = ranks_grid(ranks).markdown()
     differ = "not all methods are the same" if ranks.p <= LEVEL else "none was shown to differ"
+    differ = "too few to tell" if ranks.blocks < pairs_needed(1) else differ
     text = (
         f"Friedman p {ranks.p:.3f} over {ranks.blocks} block(s): {differ}. Methods whose mean ranks are further apart "
         f"than the critical difference {ranks.difference:.2f} (Nemenyi, 5 %) differ."

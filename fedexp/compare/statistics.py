@@ -163,7 +163,9 @@ def add_verdicts(results: Sequence[PairedStatistics]) -> list[PairedStatistics]:
             p_mean=None if result.p_mean is None else p,
             p_wilcoxon=p if result.p_mean is None else rank,
             verdict=_verdict(result, p, family),
-            resolvable=None if result.spread is None else resolvable(result.spread, result.pairs, family),
+            resolvable=resolvable(result.spread, result.pairs, family)
+            if result.spread is not None and result.pairs >= pairs_needed(family)
+            else None,  # so few pairs show nothing, however large
         )
         for result, p, rank in zip(results, decisive, ranks, strict=True)
     ]

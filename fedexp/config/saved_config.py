@@ -8,7 +8,7 @@ import json
 import os
 import shlex
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ class SavedConfig:
     references: dict[str, Any]
     choices: dict[str, str | None]
     overrides: list[str]
-    modules: dict[str, str]
+    modules: dict[str, str] = field(default_factory=dict)
 
     @property
     def raw_config(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def read(folder: Path) -> SavedConfig:
     content = read_json(folder / NAME)
     if content is None:
         raise ConfigError(_missing_message(folder))
-    config, references, choices, overrides, modules = (content.get(field.name) for field in fields(SavedConfig))
+    config, references, choices, overrides, modules = (content.get(column.name) for column in fields(SavedConfig))
     modules = {} if modules is None else modules  # versions before had none
     is_valid = {
         "config": isinstance(config, dict) and isinstance(config.get("_target_"), str),

@@ -64,6 +64,11 @@ def run_contest(plan: ContestPlan, folder: Path, jobs: int, trust: Trust) -> str
     if few := page.too_few_seeds(plan):
         sys.stdout.write(f"note  {few}\n")
     refuse_changed_below(folder, trust)
+    runs = len(plan.methods) * (plan.trials + plan.seeds)
+    sys.stdout.write(
+        f"{len(plan.methods)} methods, each with {plan.trials} trials and {plan.seeds} runs on new seeds: {runs} in "
+        f"all, in {display_path(folder)}\n"
+    )
     with resumable(folder), folders.lock_folder(folder):
         methods = [_tune(plan, method, folder / "search" / method.folder, jobs, trust) for method in plan.methods]
         failed = run_all(methods, folder / "runs", plan.seeds, jobs, trust)

@@ -16,7 +16,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.fields import describe_misfit
 from fedexp.data.tables.columns import encode_columns
 from fedexp.data.tables.encoding import Column
-from fedexp.data.tables.replaced_cells import describe_replaced_cells
+from fedexp.data.tables.replaced_cells import describe_far_numbers, describe_replaced_cells
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted_json import read_json
 from fedexp.parts.dataset.contract import Data, Facts, Targets
@@ -71,6 +71,10 @@ class Encoder:
         out of range its end. Empty if there are no such cells.
         """
         return describe_replaced_cells(frame, self.columns)
+
+    def far_numbers(self, frame: "pd.DataFrame") -> str:
+        """Which columns of rows have numbers far from all of training, in a line; empty if there are none."""
+        return describe_far_numbers(frame, self.columns)
 
     def inputs(self, x: torch.Tensor) -> torch.Tensor:
         """Examples `[B, *shape]` in their stored form as inputs of the network, float32; tokens stay int64.

@@ -36,13 +36,13 @@ _MOST_NUMBERS = 2**28  # of an example
 
 def predict(
     export: Path, rows: Path, target: Path, trust: Trust = NO_TRUST, *, overwrite: bool = False
-) -> tuple[int, str]:
+) -> tuple[int, list[str]]:
     """Writes a CSV file with the answers of the model in the folder `export` for every row.
 
     Rows of a table keep their columns, and the answers stand behind them. A file that is there is replaced only with
     `overwrite`.
 
-    Returns: how many answers, and a line on cells that the model was not given as they are; empty if there are none.
+    Returns: how many answers, and a line on each kind of cells that make answers doubtful.
 
     Raises:
         ConfigError: the folder, the rows or the target are not what they must be.
@@ -61,13 +61,13 @@ def predict(
             f"predict writes a table of answers, but the model in {display_path(export)} predicts the next token; ask "
             f'it in Python, as {display_path(export / "card.md")} shows below "Use it without fedexp"'
         )
-    frame, examples, replaced = _read(rows, encoder)
+    frame, examples, notes = _read(rows, encoder)
     network = load_network(export, encoder, trust)
     answers = encoder.answer_columns(outputs(network, encoder, examples))
     if written := [name for name in answers if name in frame.columns]:
         raise ConfigError(f"the rows must not have a column {written[0]}, which is to be written; rename it")
     write_atomically(target, frame.assign(**answers).to_csv(index=False).encode())
-    return len(frame), replaced
+    return len(frame), notes
 
 
 def load_network(export: Path, encoder: Encoder, trust: Trust = NO_TRUST) -> nn.Module:
@@ -115,8 +115,8 @@ def outputs(network: nn.Module, encoder: Encoder, examples: torch.Tensor) -> tor
     return answers
 
 
-def _read(path: Path, encoder: Encoder) -> "tuple[pd.DataFrame, torch.Tensor, str]":
-    """The rows of a file, their examples `[S, *shape]`, and a line on cells that stand for others in these."""
+def _read(path: Path, encoder: Encoder) -> "tuple[pd.DataFrame, torch.Tensor, list[str]]":
+    """The rows of a file, their examples `[S, *shape]`, and a line on each kind of cells to be doubted."""
     import pandas as pd
 
     if not path.is_file():
@@ -127,9 +127,10 @@ def _read(path: Path, encoder: Encoder) -> "tuple[pd.DataFrame, torch.Tensor, st
         examples = encoder.rows(typed_frame)
         is_csv = path.suffix == ".csv"
         frame = pd.read_csv(path, index_col=False, dtype=str, keep_default_na=False) if is_csv else table.read(path)
-        return frame.rename(columns=str), examples, encoder.replaced_cells(typed_frame)
+        notes = encoder.replaced_cells(typed_frame), encoder.far_numbers(typed_frame)
+        return frame.rename(columns=str), examples, [*filter(None, notes)]
     examples = torch.from_numpy(_read_array(path))
-    return pd.DataFrame({"example": np.arange(len(examples))}), examples, ""
+    return pd.DataFrame({"example": np.arange(len(examples))}), examples, []
 
 
 def _read_array(path: Path) -> np.ndarray:

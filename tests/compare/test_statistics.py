@@ -91,6 +91,7 @@ def test_few_pairs_get_no_verdict():
     (found,) = add_verdicts([compare([0.9] * 5, [0.1, 0.2, 0.3, 0.4, 0.5], higher_is_better=True)])
     assert found.p_mean == pytest.approx(2 / 2**5)
     assert found.verdict == "too few pairs"
+    assert found.resolvable is None  # so few show nothing
 
 
 def runs_of(luck: np.ndarray) -> list[list[float | None]]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 MOST_NAMES = 5
 MISSING, UNKNOWN, BEYOND = "missing", "unknown to training", "out of range"
+FAR = 10  # standard deviations from the mean, where training is likely to have seen no number
 
 
 def describe_replaced_cells(frame: "pd.DataFrame", columns: Sequence[Column]) -> str:
@@ -31,6 +32,20 @@ def describe_replaced_cells(frame: "pd.DataFrame", columns: Sequence[Column]) ->
     listed = "; ".join(f"{kind} in {_join(counted[kind])}" for kind in (MISSING, UNKNOWN, BEYOND) if kind in counted)
     return (
         f"{int(is_replaced.sum()):,} of {len(frame):,} rows have cells that the model cannot take as they are: {listed}"
+    )
+
+
+def describe_far_numbers(frame: "pd.DataFrame", columns: Sequence[Column]) -> str:
+    """Which columns have numbers that are far from all that training had, in one line; empty if none has."""
+    listed = []
+    for column in columns:
+        if column.categories is None and column.bounds is None:
+            numbers = table.numbers(cast("pd.Series", frame[column.name]).astype(float))
+            far = np.abs(numbers - column.mean) > FAR * column.std
+            if far.any():
+                listed.append(f"{column.name} ({int(far.sum()):,}, e.g. {numbers[far][0]:g}; mean {column.mean:g})")
+    return (
+        f"numbers are far from those of training, so the answers there mean little: {_join(listed)}" if listed else ""
     )
 
 

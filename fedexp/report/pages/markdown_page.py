@@ -48,7 +48,13 @@ def write_grid(
 
 
 def _facts_list(facts: Sequence[Fact]) -> str:
-    return "".join(f"* {term}: {escape_markdown(text)}\n" for term, text in facts)
+    return "".join(f"* {term}: {_fact_text(term, text)}\n" for term, text in facts)
+
+
+def _fact_text(term: str, text: str) -> str:
+    """A command is code, so that it can be copied."""
+    is_code = term == setup.COMMAND and "`" not in text
+    return escape_around_code(f"`{text}`") if is_code else escape_markdown(text)
 
 
 def compose(page: Path, lead: str, caveats: Sequence[str], shown: Sequence[Section], csv: Mapping[str, str]) -> None:

@@ -83,3 +83,11 @@ def test_a_label_is_no_markup_in_notes_titles_and_captions(make_run, tmp_path):
     for text in (page, (tmp_path / "two.md").read_text()):
         assert "src=x" in text
         assert not re.search(r"(?<!\\)<img|(?<!\\)\[a\]", text)
+
+
+def test_a_command_can_be_copied():
+    facts = [("Command", "fedexp run 'evaluation.metrics=[auroc,accuracy]'"), ("Data", "a [b]")]
+    assert markdown_page._facts_list(facts) == (
+        "* Command: `fedexp run 'evaluation.metrics=[auroc,accuracy]'`\n* Data: a \\[b\\]\n"
+    )
+    assert "`" not in markdown_page._fact_text("Command", "fedexp run name=`x`").replace("\\`", "")
