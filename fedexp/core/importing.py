@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from fedexp.core.errors import ConfigError
+from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.core.user_code import refuse_changed_settings, refuse_errors
 
 FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")  # module:name
@@ -53,7 +53,8 @@ def import_object(target: str, where: str, expected: str = "a part") -> Any:
         except AttributeError as error:
             if error.name != name:
                 raise ConfigError(f"{where}={target} cannot be imported: {error}") from error
-            raise ConfigError(f"{where} must name {expected}, but {target} does not exist") from None
+            hint = _similar(module, name)
+            raise ConfigError(f"{where} must name {expected}, but {target} does not exist{hint}") from None
 
 
 def _add_working_folder(package: str) -> None:
@@ -63,11 +64,21 @@ def _add_working_folder(package: str) -> None:
             sys.path.append(str(Path.cwd()))
 
 
+def _similar(module: str, name: str) -> str:
+    """A hint at what a module has, that is close to a name; empty where nothing is."""
+    names = [public for public in dir(sys.modules.get(module)) if not public.startswith("_")]
+    hint = did_you_mean(name, names) if names else ""
+    return f"; {hint}" if hint.startswith("did") else ""
+
+
 def _missing_module(target: str, module: str, ours: bool) -> str:
     """The message about a module that does not exist."""
     file = target.replace(".py:", ":")
     if module.endswith(".py"):
         return f"{target.partition(':')[0]} is a file and no module; write {file}"
-    return f"there is no module {module}" + (
-        "" if ours else " here; go to its folder, put that on PYTHONPATH, or install it"
-    )
+    if ours:
+        return f"there is no module {module}"
+    files = [path.stem for path in Path.cwd().glob("*.py")]
+    hint = did_you_mean(module, files) if files else ""
+    cure = hint if hint.startswith("did") else "go to its folder, put that on PYTHONPATH, or install it"
+    return f"there is no module {module} here; {cure}"

@@ -122,21 +122,29 @@ def drop_overridden_params(config: DictConfig) -> None:
 def check_points(composer: Composer, config: DictConfig) -> list[Point]:
     """Refuses a sweep with an impossible point; composing takes time, so a very long sweep is checked in part."""
     todo = expand_points(composer, config)
+    common = common_words(todo)
     checked_points = [
-        replace(point, config=validate_point(composer, config, point)[0]) for point in todo[:CHECKED_AT_MOST]
+        replace(point, config=validate_point(composer, config, point, common)[0]) for point in todo[:CHECKED_AT_MOST]
     ]
     if len(todo) > CHECKED_AT_MOST:
         log.info("Checked the first %d of %d points", CHECKED_AT_MOST, len(todo))
     return checked_points + todo[CHECKED_AT_MOST:]
 
 
-def validate_point(composer: Composer, config: DictConfig, point: Point) -> tuple[DictConfig, ValidRun]:
-    """Composes and checks a point; returns its complete config, with Hydra's keys, as well."""
+def validate_point(
+    composer: Composer, config: DictConfig, point: Point, common: Collection[str] = ()
+) -> tuple[DictConfig, ValidRun]:
+    """Composes and checks a point; returns its complete config, with Hydra's keys, as well.
+
+    Raises:
+        ConfigError: the point is impossible; it is named by its words less the `common` ones.
+    """
     try:
         point_config = compose_point(composer, config, point)
         return point_config, validate_config(composer, point_config, point.overrides)
     except ConfigError as error:
-        raise ConfigError(f"{point}{error}") from error
+        words = point.words_without(common)
+        raise ConfigError(f"point {point.number}{words and f' ({words})'}: {error}") from error
 
 
 def compose_point(composer: Composer, config: DictConfig, point: Point) -> DictConfig:

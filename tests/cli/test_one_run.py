@@ -106,7 +106,9 @@ def test_a_part_that_ends_the_process_is_named(leaving, capsys):
     assert cli.main(["run", *LEFT, "hydra.run.dir=whole"]) == 0
     leaving.write_text(LEAVING)
     sys.modules.pop("leaving")
-    assert cli.main(["verify", "whole"]) == 1
+    assert cli.main(["verify", "whole"]) == 2
+    assert "was made with another leaving" in capsys.readouterr().err
+    assert cli.main(["verify", "whole", "--trust-modules", "leaving"]) == 1
     assert capsys.readouterr().err.splitlines()[-1].startswith(told)
 
 

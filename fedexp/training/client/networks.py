@@ -3,6 +3,7 @@
 Legend: B batch.
 """
 
+import logging
 import pickle
 import random  # noqa: TID251 - to check that nobody draws from it
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from fedexp.core.torch_generator import seed_torch
 from fedexp.core.user_code import refuse_changed_settings, refuse_errors
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.loss.contract import Loss
+from fedexp.parts.loss.cross_entropy import CrossEntropy
 from fedexp.parts.model.contract import Model
 from fedexp.parts.network_errors import new_network, refuse_network_errors
 from fedexp.training.client.carried_state import refuse_batch_dependence, refuse_carried_state
@@ -37,6 +39,8 @@ from fedexp.training.client.precision import in_bf16
 from fedexp.training.client.strided_convolutions import order_channels_first
 
 STEPS, BATCH = 50, 64  # steps of training, and their examples at most, in one of which a parameter must have a part
+log = logging.getLogger(__name__)
+
 NetworkBuilder = Callable[[], nn.Module]  # builds it anew each time, always with the same first values
 
 
@@ -80,6 +84,7 @@ def refuse_untrainable(
         refuse_first_values(subject, network, second_network)
         refuse_norms(subject, network)
         evaluated = refuse_answers(subject, network, inputs, outputs)
+        warn_of_probabilities(subject, evaluated, loss)
         batches = ((examples.inputs(part), examples.y[part]) for part in (slice(0, 2), *[first_batch] * STEPS))
         trained = refuse_gradients(subject, network, batches, loss, outputs)
     other_inputs = examples.inputs(positions.flip(0)[: len(inputs)])
@@ -89,6 +94,14 @@ def refuse_untrainable(
         refuse_batch_dependence(
             subject, second_network, examples.inputs(positions), examples.inputs(mixed_positions), forward
         )
+
+
+def warn_of_probabilities(subject: str, answers: torch.Tensor, loss: Loss) -> None:
+    """Warns of answers `[B, K]` that are probabilities already, where the loss makes them from logits once more."""
+    if isinstance(loss, CrossEntropy) and answers.dim() == 2 and answers.shape[1] > 1 and bool((answers >= 0).all()):
+        sums = answers.sum(dim=1)
+        if torch.allclose(sums, torch.ones_like(sums), atol=1e-4):
+            log.warning("%s returns probabilities, but the loss takes logits; leave the softmax out", subject)
 
 
 def refuse_answers(subject: str, network: nn.Module, inputs: torch.Tensor, outputs: tuple[int, ...]) -> torch.Tensor:

@@ -88,6 +88,6 @@ def test_a_label_is_no_markup_in_notes_titles_and_captions(make_run, tmp_path):
 def test_a_command_can_be_copied():
     facts = [("Command", "fedexp run 'evaluation.metrics=[auroc,accuracy]'"), ("Data", "a [b]")]
     assert markdown_page._facts_list(facts) == (
-        "* Command: `fedexp run 'evaluation.metrics=[auroc,accuracy]'`\n* Data: a \\[b\\]\n"
+        "* Command: `fedexp run 'evaluation.metrics=[auroc,accuracy]'`\n* Data: a \\[b]\n"
     )
     assert "`" not in markdown_page._fact_text("Command", "fedexp run name=`x`").replace("\\`", "")
