@@ -21,6 +21,12 @@ from fedexp.report.read.runs import Run
 DATA = roles.role_names(about_data=True)
 BUDGET = ("rounds", "scenario.clients", "scenario.participants", "scenario.public_fraction", "evaluation.every")
 WORK = {"local.epochs": "epochs", "local.steps": "steps", "local.batch_size": "steps"}  # named as in --unequal
+HELD_OUT = (  # keys that take examples away from training
+    "evaluation.personal_fraction",
+    "evaluation.unseen_fraction",
+    "evaluation.own_test",
+    "scenario.public_fraction",
+)
 UNEQUAL = ("epochs", "steps", "megabytes")
 CLIENTS = ("scenario.clients", "scenario.participants")  # of the budget, what is about a federation alone
 SPLIT = ("evaluation.personal_fraction", "evaluation.own_test", "evaluation.validation", "scenario.public_fraction")
@@ -138,6 +144,10 @@ def _split_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:
 
 def _split_remedy(a: Run, b: Run) -> str:
     """What to do about the likeliest reason why the same seed gave two splits."""
+    for key in HELD_OUT:
+        ours, theirs = (run.config.get(key) for run in (a, b))
+        if ours != theirs:
+            return f"{key} is {ours} for one and {theirs} for the other; give both the same"
     if not (a.config.get("evaluation.validation") and b.config.get("evaluation.validation")):
         return (
             "if a part of one of them (a selector, an aggregator, a stop rule) takes validation data off the training "

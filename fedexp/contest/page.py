@@ -19,6 +19,11 @@ from fedexp.report.draw.markdown import Grid
 from fedexp.report.read.runs import Run, collect_runs
 
 NAME, LATEX = "contest.md", "contest.tex"
+PERSONAL = (
+    "Trials and differences are those of the global model, which the clients of a personal method may not use; of the "
+    "models that they use tells "
+    "fedexp compare {folder}/runs/NAME --against {folder}/runs/NAME --measures personal_accuracy"
+)
 _FLAG = ", accepted by --unequal"  # which a contest does not have: what its methods spend is theirs
 
 
@@ -38,7 +43,9 @@ def write(folder: Path, plan: ContestPlan, methods: Sequence[TunedMethod]) -> st
         for name, runs_a in zip(names[1:], runs[1:], strict=True)
         for pair in pairing.pair_methods(runs_a, runs[0], equality.UNEQUAL)
     ]
-    comparison = replace(study.compare_methods(method_pairs, [quantity.name]), notes=())
+    is_personal = any(run.config.get("evaluation.personal_fraction") for method_runs in runs for run in method_runs)
+    notes = (PERSONAL.format(folder=display_path(folder)),) if is_personal else ()
+    comparison = replace(study.compare_methods(method_pairs, [quantity.name]), notes=notes)
     if comparison.ranks is not None:
         title = f"Mean ranks by {quantity.name} over {comparison.ranks.blocks} seeds, 1 is best"
         shown = colors.method_colors(method_pairs, collect_runs([folder / "runs"], "contest")[0])

@@ -157,6 +157,12 @@ def test_another_split_is_refused_with_advice_on_validation_data(method, refused
     assert "set evaluation.validation=true for all" in said
 
 
+def test_another_split_names_the_key_that_holds_examples_out(method, refused):
+    a = method("ucb", [0.7], summary={"split_sha256": "other"}, keys={"evaluation.personal_fraction": 0.2})
+    said = refused(a, method("random", [0.7]))
+    assert "evaluation.personal_fraction is 0.2 for one and None for the other; give both the same" in said
+
+
 @pytest.mark.parametrize("key", ["split_sha256", "data_sha256"])
 def test_runs_whose_data_are_unknown_are_refused(key, method, refused):
     a, b = method("ucb", [0.7], summary={key: None}), method("random", [0.7])

@@ -123,9 +123,7 @@ def test_words_that_do_not_go_together(words: list[str], complaint: str, capsys)
 
 def test_a_point_that_cannot_work_is_named(capsys):
     Path("methods.csv").write_text("algorithm,local.lr\nfedavg,0.1\nfedavg,-1\n")
-    assert "point 1 (local.lr=-1): local.lr must be a number" in refusal(
-        capsys, "run", "-m", "points=methods.csv"
-    )
+    assert "point 1 (local.lr=-1): local.lr must be a number" in refusal(capsys, "run", "-m", "points=methods.csv")
     Path("methods.csv").write_text("algorithm,local.rl\nfedavg,0.1\n")
     assert "unknown key local.rl" in refusal(capsys, "run", "-m", "points=methods.csv")
 

@@ -29,6 +29,7 @@ from fedexp.parts.dataset.contract import IGNORED, Data, Dataset, Facts, Split
 
 END = "<line>"
 LICENCE = "LICENSE.txt"
+TABLES = (".csv", ".tsv", ".parquet")
 ENDING = ".txt"  # of the files of a folder
 
 
@@ -100,7 +101,13 @@ class Text(Dataset):
 
     def _file(self, directory: Path) -> Path:
         if self.file is not None:
-            return find_user_file(self.file, directory, "dataset.file", "text")
+            path = find_user_file(self.file, directory, "dataset.file", "text")
+            if path.suffix in TABLES:
+                raise ConfigError(
+                    f"dataset.file must be a text, but {path.name} is a table: dataset=table takes tables, and "
+                    "labelled texts come from dataset=huggingface"
+                )
+            return path
         candidates = [Path(candidate) / LICENCE for candidate in (sysconfig.get_path("stdlib"), sys.base_prefix)]
         licence = next((candidate for candidate in candidates if candidate.is_file()), None)
         if licence is None:

@@ -8,6 +8,7 @@ Batches are drawn by Poisson sampling with q = B / n, as the accountants assume,
 exactly B examples, for which the same figures are a customary approximation. Legend: n clients.
 """
 
+import logging
 from dataclasses import replace
 from typing import Literal
 
@@ -27,6 +28,8 @@ from fedexp.parts.privacy.contract import Sampling
 from fedexp.parts.privacy.ledger import Ledger
 from fedexp.parts.privacy.settings import NOT_COVERED, PromisedPrivacy
 from fedexp.parts.workload import Workload
+
+log = logging.getLogger(__name__)
 
 
 class DPSGD(PromisedPrivacy):
@@ -66,6 +69,13 @@ class DPSGD(PromisedPrivacy):
             raise ConfigError(
                 f"privacy=dp_sgd drops partial batches, but no client has local.batch_size={rule.batch_size} examples "
                 f"(the largest has {sizes.max(initial=0)}); lower it or set it to full"
+            )
+        largest = int(sizes.max(initial=0))
+        if self.required_delta * largest >= 1:
+            log.warning(
+                "privacy.delta=%g promises nothing, as a client may then publish an example; take less than 1 / %d, "
+                "one over the examples of the largest client",
+                *(self.required_delta, largest),
             )
         if self.epsilon is None:
             return self

@@ -21,7 +21,9 @@ def unequal_conditions(methods: Sequence[Method]) -> Iterator[str]:
     yield from _skipped_rounds(methods)
     yield from _lowered_bounds(methods)
     runs = _runs_of_one_seed(methods)
-    if values := _differing(methods, runs, _training_examples):
+    if values := _differing(methods, runs, _data):
+        yield f"The methods are of different data: {values}. Their numbers do not compare."
+    elif values := _differing(methods, runs, _training_examples):
         yield (
             f"The methods train on unequal numbers of examples: {values}. Hold out the same for all, by "
             "evaluation.validation, personal_fraction, unseen_fraction, own_test and scenario.public_fraction."
@@ -38,6 +40,7 @@ def unequal_conditions(methods: Sequence[Method]) -> Iterator[str]:
             f"A round is not the same for all methods: {values}. Where the server does not wait for all, a round is a "
             "step with what has arrived, so compare by selections or by simulated seconds and not round by round."
         )
+    yield from _personal_models(methods)
 
 
 def _failed_runs(methods: Sequence[Method]) -> Iterator[str]:
@@ -80,6 +83,15 @@ def _lowered_bounds(methods: Sequence[Method]) -> Iterator[str]:
         )
 
 
+def _personal_models(methods: Sequence[Method]) -> Iterator[str]:
+    if any(run.config.get("evaluation.personal_fraction") for method in methods for run in method.runs):
+        yield (
+            "Test measures are of the global model, of which a personal method may make no use (with "
+            "`scenario.training=local` they are the mean over the clients' models). Personal measures are of the model "
+            "that each client uses, on examples that it held out: judge personal methods by these."
+        )
+
+
 def _byzantine(method: Method) -> tuple[set[float], set[float]]:
     """The lowered numbers of attackers that its rule used, and those that it was told."""
     used: set[float] = set()
@@ -100,6 +112,12 @@ def _runs_of_one_seed(methods: Sequence[Method]) -> list[Run]:
     by_seed = [{run.seed: run for run in reversed(method.runs)} for method in methods]
     seed = next((run.seed for run in methods[0].runs if all(run.seed in runs for runs in by_seed)), None)
     return [runs.get(seed, method.runs[0]) for runs, method in zip(by_seed, methods, strict=True)]
+
+
+def _data(run: Run) -> str:
+    """The run's data, and the beginning of its digest; empty where no summary tells it."""
+    digest = str((run.summary or {}).get("data_sha256") or "")
+    return f"{run.choices.get('dataset') or 'data'} {digest[:6]}" if digest else ""
 
 
 def _training_examples(run: Run) -> str:

@@ -99,7 +99,8 @@ ROWS = tuple(Incompatibility(*row) for row in (
     ("privacy", "guarantees", "covers what is trained", "clustering", "reveals", "learns {part.reveals}",
      "clustering=none"),
     ("privacy", "noises_mean", "noises the mean of the clipped updates, each with the same share", "aggregator",
-     "not averages_uniformly", "is no such mean", "aggregator=fedavg aggregator.weighting=uniform"),
+     "not averages_uniformly", "does not give equal shares", "aggregator=fedavg "
+     "aggregator.weighting=uniform"),
     ("privacy", "noises_mean", "noises the mean of the clipped updates, each with the same share", "pre_aggregation",
      "averages_rows", "mixes them before", "pre_aggregation=none"),
     ("privacy", "noises_mean", "noises the mean of the clipped updates", "selector", "averages_models",

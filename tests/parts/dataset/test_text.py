@@ -158,3 +158,9 @@ def test_a_number_of_subjects_does_nothing_with_a_folder(tmp_path, monkeypatch):
         run("dataset=text", "dataset.file=speakers", "dataset.subjects=3", rounds=1, folder="run", quiet=True)
     Text(file=tmp_path / "speakers", subjects=3).refuse_subjects(tmp_path, 3)
     Text(subjects=3).refuse_subjects(tmp_path, 4)
+
+
+def test_a_table_is_no_text(tmp_path):
+    (tmp_path / "reviews.csv").write_text("text,author\nfine,me\n")
+    with pytest.raises(ConfigError, match=r"reviews\.csv is a table: dataset=table takes tables"):
+        Text(file="reviews.csv").load(tmp_path, 0)

@@ -15,7 +15,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import State
 from fedexp.parts.local.sgd import SGD
 from fedexp.parts.privacy.accounting import epsilons
-from fedexp.parts.privacy.dp_sgd import sampling_rates
+from fedexp.parts.privacy.dp_sgd import DPSGD, sampling_rates
 from fedexp.simulation import context
 from fedexp.simulation.build_world import build_world
 from fedexp.simulation.round import run_round
@@ -275,3 +275,10 @@ def test_what_cannot_work_is_refused_in_one_line(tiny: Tiny, words: tuple[str, .
 def test_clients_that_are_all_too_small_are_refused_before_training(tiny: Tiny):
     with pytest.raises(ConfigError, match=r"no client has local\.batch_size=50 examples"):
         world_of(tiny(*PRIVATE, "local.batch_size=50"))
+
+
+@pytest.mark.parametrize(("delta", "told"), [(0.5, True), (0.1, True), (0.09, False)])
+def test_a_delta_that_promises_nothing_is_told(delta: float, told: bool, caplog: pytest.LogCaptureFixture):
+    rule = SGD(epochs=1, batch_size=5)
+    DPSGD(clip=1.0, noise_multiplier=1.0, delta=delta).calibrate_noise(np.array([10, 4]), rule, 1.0)
+    assert ("less than 1 / 10" in caplog.text) == told

@@ -81,7 +81,9 @@ def test_what_a_sweep_planned_and_did_not_begin_is_an_empty_row(make_run, tmp_pa
     assert "* No run with aggregator=krum is finished.\n" in page
     assert "* Rows: aggregator: fedavg, krum\n* Columns: attack: none, flip\n* Seeds: 0\n" in page
     assert "Compared" not in page
-    assert "* Command: fedexp run -m aggregator=fedavg,krum attack=none,flip 'seed=range(0,2)' local.lr=0.10\n" in page
+    assert (
+        "* Command: `fedexp run -m aggregator=fedavg,krum attack=none,flip 'seed=range(0,2)' local.lr=0.10`\n" in page
+    )
     assert "note  No run with aggregator=krum is finished.\n" in capsys.readouterr().out
     assert "\nkrum,none,,,0,2\n" in Path("g/grid_1.csv").read_text()
 

@@ -1,5 +1,6 @@
 """What a report says of methods that were not run under the same conditions."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,3 +64,21 @@ def test_of_many_methods_some_are_named(make_run: Callable[..., Path], tmp_path:
     assert (
         notes(tmp_path)[0] == "The methods train for unequal numbers of rounds: 2 (s0), 1 (s1; s2; s3; s4 and 2 more)."
     )
+
+
+def test_other_data_do_not_compare(make_run: Callable[..., Path], tmp_path: Path):
+    for number, digest in enumerate(("ab12345", "ab12345", "cd67890")):
+        choices = {"selector": f"s{number}", "dataset": "digits"}
+        folder = make_run(str(number), choices=choices)
+        summary = json.loads((folder / "summary.json").read_text())
+        (folder / "summary.json").write_text(json.dumps({**summary, "data_sha256": digest}))
+    assert notes(tmp_path) == [
+        "The methods are of different data: digits ab1234 (s0; s1), digits cd6789 (s2). Their numbers do not compare."
+    ]
+
+
+def test_personal_measures_are_told_apart(make_run: Callable[..., Path], tmp_path: Path):
+    make_run("0", keys={"evaluation.personal_fraction": 0.2})
+    (note,) = notes(tmp_path)
+    assert note.startswith("Test measures are of the global model")
+    assert "judge personal methods by these" in note
