@@ -131,7 +131,8 @@ def convolution(way: str, spec: ConvolutionSpec, sizes: tuple[int, int], precisi
 
 def convolutions() -> Iterator[dict[str, object]]:
     for (name, shape, outputs, *rest), sizes, precision in itertools.product(CONVOLUTIONS, ROWS, PRECISIONS):
-        spec = ConvolutionSpec.of(nn.Conv2d(shape[0], outputs, *rest), shape)
+        kernel, stride, padding = rest
+        spec = ConvolutionSpec.of(nn.Conv2d(shape[0], outputs, kernel, stride, padding), shape)
         ways = (*IMPLEMENTATIONS, "aligned")
         yield {
             "layer": name,

@@ -114,10 +114,10 @@ def adam_step(
     moved = w if active is None else w.clone(memory_format=torch.contiguous_format)
     options = {"beta1": beta1, "beta2": beta2, "eps": eps, "weight_decay": 0.0, "amsgrad": False, "maximize": False}
     rate = lr.float() if isinstance(lr, torch.Tensor) and w.device.type != "cpu" else lr
-    tensors = [[moved], [grad], [mean], [square]]
+    weights, grads, means, squares = [moved], [grad], [mean], [square]
     if w.device.type != "cpu" and moved.is_contiguous():
-        tensors = [in_pieces(tensor) for tensor in (moved, grad, mean, square)]
-    torch._fused_adam_(*tensors, [], [step] * len(tensors[0]), lr=rate, **options)
+        weights, grads, means, squares = (in_pieces(tensor) for tensor in (moved, grad, mean, square))
+    torch._fused_adam_(weights, grads, means, squares, [], [step] * len(weights), lr=rate, **options)
     if active is not None:
         torch.where(active > 0, moved, w, out=w)
 

@@ -163,4 +163,4 @@ def test_a_number_of_subjects_does_nothing_with_a_folder(tmp_path, monkeypatch):
 def test_a_table_is_no_text(tmp_path):
     (tmp_path / "reviews.csv").write_text("text,author\nfine,me\n")
     with pytest.raises(ConfigError, match=r"reviews\.csv is a table: dataset=table takes tables"):
-        Text(file="reviews.csv").load(tmp_path, 0)
+        Text(file=tmp_path / "reviews.csv").load(tmp_path, 0)

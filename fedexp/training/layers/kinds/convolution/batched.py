@@ -186,7 +186,7 @@ IMPLEMENTATIONS: dict[str, type[BatchedConvolution]] = {
 def build_batched_convolution(planned: PlannedLayer, context: BatchedContext) -> BatchedConvolution:
     """Returns the pass of several rows by the implementation that is chosen."""
     spec = ConvolutionSpec.of(planned.layer, planned.shape)
-    rounds = context.entries.dtype != torch.float32 or torch.backends.cuda.matmul.allow_tf32
+    rounds = context.entries.dtype != torch.float32 or bool(torch.backends.cuda.matmul.allow_tf32)
     return IMPLEMENTATIONS[choose_implementation(spec, context.batch, context.memory_mb, rounds=rounds)](spec, context)
 
 
