@@ -2,13 +2,22 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 Unit = Literal["characters", "words"]
 UNKNOWN = "<unk>"
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """How a text becomes tokens; `column` is where it stands in a table, empty where texts are no rows of one."""
+
+    unit: Unit
+    column: str = ""
 
 
 def tokenize(text: str, unit: Unit) -> list[str]:
@@ -26,3 +35,13 @@ def vocabulary(texts: Iterable[list[str]], most: int) -> tuple[str, ...]:
 def encode_tokens(tokens: list[str], names: dict[str, int]) -> np.ndarray:
     """The numbers `[L]` of L tokens, int64; 0 for those that the vocabulary `names` does not hold."""
     return np.array([names.get(token, 0) for token in tokens], np.int64)
+
+
+def encode_texts(texts: Sequence[str], unit: Unit, names: Sequence[str], length: int) -> np.ndarray:
+    """S texts as int64 `[S, length]`, cut or filled up with 0; `names [V]` is the vocabulary."""
+    numbers = {name: number for number, name in enumerate(names)}
+    array = np.zeros((len(texts), length), np.int64)
+    for row, text in zip(array, texts, strict=True):
+        tokens = tokenize(text, unit)[:length]
+        row[: len(tokens)] = encode_tokens(tokens, numbers)
+    return array

@@ -54,6 +54,16 @@ _TOKENS = """\
 x = torch.zeros(1, {shape}, dtype=torch.int64)  # numbers of tokens: their places in encoder["vocabulary"]
 outputs = model(x)
 """
+_TEXT = """\
+import re
+
+text = {text}
+tokens = {cut}  # then their places in the vocabulary; its first stands for all others
+numbers = {{token: number for number, token in enumerate(encoder["vocabulary"])}}
+x = torch.zeros(1, {length}, dtype=torch.int64)
+x[0, :len(tokens)] = torch.tensor([numbers.get(token, 0) for token in tokens])
+outputs = model(x)
+"""
 _NEXT_TOKEN = """\
 numbers = {{token: number for number, token in enumerate(encoder["vocabulary"])}}
 tokens = {tokens}  # the text so far, at most {length} tokens of the vocabulary; its first stands for all others
@@ -61,6 +71,8 @@ x = torch.zeros(1, {length}, dtype=torch.int64)
 x[0, :len(tokens)] = torch.tensor([numbers.get(token, 0) for token in tokens])
 outputs = model(x)[0, len(tokens) - 1]  # what stands behind it comes next
 """
+_CUTS = {"characters": "list(text)", "words": r're.findall(r"\w+|[^\w\s]", text)'}
+_ACCOUNTANTS = {"epsilon_pld": "privacy loss distributions (PLD)", "epsilon_rdp": "Rényi differential privacy (RDP)"}
 _STATISTICS = {
     "pooled": "means, deviations and categories of all training rows",
     "public": "means, deviations and categories of a public table",
@@ -121,6 +133,9 @@ def usage(trained: TrainedModel, *, has_source: bool) -> str:
     elif encoder.targets == "tokens":
         length = encoder.shape[0]
         example = _NEXT_TOKEN.format(tokens=list(encoder.vocabulary[1:4][:length]), length=length)
+    elif encoder.text is not None:
+        length, text = encoder.shape[0], " ".join(encoder.vocabulary[1:4])
+        example = _TEXT.format(text=repr(text), cut=f"{_CUTS[encoder.text.unit]}[:{length}]", length=length)
     else:
         template = _TOKENS if encoder.dtype == "int64" else _ARRAY
         by_channel = f".view(-1{', 1' * (len(encoder.shape) - 1)})"
@@ -146,6 +161,10 @@ def _data_text(trained: TrainedModel) -> str:
     lines = [f"* Examples are {list(encoder.shape)} of {encoder.dtype}, answers {count}."]
     if digest := summary.get("data_sha256"):
         lines.append(f"* SHA-256 of the data as it was loaded: `{digest}`.")
+    if encoder.text is not None:
+        column = f" of the column `{encoder.text.column}`" if encoder.text.column else ""
+        limit = "" if encoder.targets == "tokens" else f"; the first {encoder.shape[0]} count"
+        lines.append(f"* Texts{column} are cut into {encoder.text.unit}{limit}.")
     if encoder.columns:
         lines.append(f"* Columns are encoded by {_STATISTICS[config['dataset'].get('statistics', 'pooled')]}.")
     if trained.client_number is not None:
@@ -183,7 +202,10 @@ def _score_table(trained: TrainedModel) -> str:
     ]
     if not rows:
         return "The round was not evaluated."
-    return "\n".join(["| measure | value | on |", "| --- | ---: | --- |", *rows])
+    table = "\n".join(["| measure | value | on |", "| --- | ---: | --- |", *rows])
+    note = (trained.record.summary or {}).get("constant_answer")
+    is_last = trained.round == trained.record.finished_rounds and trained.client is None
+    return f"{table}\n\nOn the test examples {_one_line(note)}." if note and is_last else table
 
 
 def _client_rows(trained: TrainedModel) -> list[str]:
@@ -208,14 +230,20 @@ def _privacy_text(trained: TrainedModel) -> str:
             "The promise of the run does not cover this model: its client trained it, or a part of it, without "
             f"protection and keeps it to itself. What the client sent is covered: {promise}."
         )
-    return promise + ". This holds for the end of the run, and for all rounds before it."
+    spent = [f"{privacy[key]:.4g} by {name}" for key, name in _ACCOUNTANTS.items() if _is_number(privacy.get(key))]
+    epsilon = f"Epsilon at the end of the run: {', '.join(spent)}. " if spent else ""
+    return f"{epsilon}{promise}. This holds for the end of the run, and for all rounds before it."
 
 
 def _predict_text(trained: TrainedModel) -> str:
     if trained.encoder.targets == "tokens":
         return "`fedexp predict` writes tables, but this model predicts the next token: ask it as above."
-    rows = "rows.csv" if trained.encoder.columns else "examples.npy"
+    rows = "rows.csv" if trained.encoder.takes_rows else "examples.npy"
     return f"    fedexp predict . {rows} --to answers.csv"
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float)
 
 
 def _one_line(text: str) -> str:

@@ -3,22 +3,18 @@
 Legend: S examples, B batch, F columns, K answers.
 """
 
-import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.fields import describe_misfit
+from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.core.fields import describe_value
 from fedexp.data.tables.columns import encode_columns
 from fedexp.data.tables.encoding import Column
 from fedexp.data.tables.replaced_cells import describe_far_numbers, describe_replaced_cells
-from fedexp.files.atomic import display_path
-from fedexp.files.untrusted_json import read_json
+from fedexp.data.tokens import TextFormat, encode_texts
 from fedexp.parts.dataset.contract import Data, Facts, Targets
 from fedexp.parts.dataset.normalising import factor_and_offset
 
@@ -27,7 +23,6 @@ if TYPE_CHECKING:
 
 NAME = "encoder.json"
 Stored = Literal["uint8", "float32", "int64"]
-_COLUMNS = ("columns", "target_columns")
 
 
 @dataclass(frozen=True)
@@ -37,7 +32,7 @@ class Encoder:
     An example is stored as `dtype` numbers of `shape`; an input is `(x / scale - mean) / std`, per channel (dimension
     1), but for numbers of tokens, which stay as they are. Where there are `columns`, they are how the columns of a
     table become `x`. `answers` are the names of the K classes, labels or numbers; `target_columns` are how numbers that
-    are predicted were standardised. `vocabulary` are the tokens by their numbers.
+    are predicted were standardised. `text` says how a text is cut into tokens, which `vocabulary` has by their numbers.
     """
 
     dtype: Stored
@@ -49,14 +44,32 @@ class Encoder:
     targets: Targets
     answers: tuple[str, ...]
     target_columns: tuple[Column, ...]
+    text: TextFormat | None
     vocabulary: tuple[str, ...]
 
+    @property
+    def text_columns(self) -> list[str]:
+        """The columns of a table that are read as texts."""
+        if self.text is not None and self.text.column:
+            return [self.text.column]
+        return [column.name for column in self.columns if column.categories is not None]
+
+    @property
+    def takes_rows(self) -> bool:
+        """Whether examples are rows of a table, with `columns` or a column of texts."""
+        return bool(self.columns or self.text_columns)
+
     def rows(self, frame: "pd.DataFrame") -> torch.Tensor:
-        """Rows of a table as examples `[S, F]`, float32, encoded as for training; other columns are left out.
+        """Rows of a table as examples, encoded as for training: float32 `[S, F]`, or int64 `[S, *shape]` of texts.
+
+        Other columns are left out.
 
         Raises:
             ConfigError: the model is not one of a table, a column is missing, or holds what it must not.
         """
+        if not self.columns and self.text is not None and self.text.column:
+            texts = _read_texts(frame, self.text.column)
+            return torch.from_numpy(encode_texts(texts, self.text.unit, self.vocabulary, self.shape[0]))
         if not self.columns:
             raise ConfigError(
                 f"the model takes examples of shape {list(self.shape)} and no rows of a table; give an array "
@@ -148,70 +161,19 @@ def make_encoder(data: Data, facts: Facts, *, raw: bool) -> Encoder:
         targets=facts.targets,
         answers=data.class_names,
         target_columns=data.target_columns,
+        text=data.text,
         vocabulary=data.vocabulary,
     )
 
 
-def read_encoder(folder: Path) -> Encoder:
-    """The encoder that is saved in an exported folder.
-
-    Raises:
-        ConfigError: there is none, or it is not one.
-    """
-    path = folder / NAME
-    content = read_json(path)
-    if content is None:
-        raise ConfigError(f"{display_path(folder)} has no {NAME}; give the folder that fedexp export wrote")
-    encoder = _parse(content)
-    fault = encoder if isinstance(encoder, str) else _describe_fault(encoder)
-    if isinstance(encoder, str) or fault:
-        raise ConfigError(f"{display_path(path)} must be as fedexp export writes it, but {fault}; is it damaged?")
-    return encoder
-
-
-def _parse(content: Mapping[str, Any]) -> Encoder | str:
-    """The encoder of plain values, its fields not yet checked; or what is wrong, in words."""
-    names = [field.name for field in fields(Encoder)]
-    if set(content) != set(names):
-        return f"has {', '.join(sorted(content)) or 'nothing'}"
-    values = {name: _frozen(content[name]) for name in names}
-    for name in _COLUMNS:
-        entries = content[name]
-        keys = {field.name for field in fields(Column)}
-        if not isinstance(entries, list) or not all(
-            isinstance(entry, dict) and set(entry) == keys for entry in entries
-        ):
-            return f"{name} is no list of columns"
-        values[name] = tuple(Column(**{key: _frozen(value) for key, value in entry.items()}) for entry in entries)
-    return Encoder(**values)
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _describe_fault(encoder: Encoder) -> str:
-    """What in an encoder's values is of another kind or does not fit together, in words; empty if all does."""
-    misfits = (describe_misfit(value) for value in (encoder, *encoder.columns, *encoder.target_columns))
-    return next(filter(None, misfits), None) or _describe_contradiction(encoder)
-
-
-def _describe_contradiction(encoder: Encoder) -> str:
-    numbers = (encoder.scale, *encoder.mean, *encoder.std)
-    columns = (*encoder.columns, *encoder.target_columns)
-    numbers += tuple(number for column in columns for number in (column.mean, column.std))
-    if not all(map(math.isfinite, numbers)):
-        return "a number in it is not finite"
-    if min((encoder.scale, *encoder.std, *(column.std for column in columns)), default=1.0) <= 0:
-        return "a scale or deviation in it is not above 0"
-    if not encoder.shape or min(encoder.shape) < 1:
-        return f"shape is {list(encoder.shape)}"
-    if not all(len(column.bounds) == 2 and column.bounds[0] < column.bounds[1] for column in columns if column.bounds):
-        return "the bounds of a column do not rise"
-    if not {len(encoder.mean), len(encoder.std)} <= {1, encoder.shape[0]}:
-        return f"mean and std are not of {encoder.shape[0]} channels"
-    if encoder.columns and (sum(column.width for column in encoder.columns),) != encoder.shape:
-        return f"its columns do not make {encoder.shape[0]} numbers"
-    if encoder.target_columns and len(encoder.target_columns) != len(encoder.answers):
-        return "its answers and target columns are not as many"
-    return "" if encoder.answers else "it has no answers"
+def _read_texts(frame: "pd.DataFrame", name: str) -> list[str]:
+    """The texts of a column. Raises ConfigError if there is no such column, or it holds anything else."""
+    if name not in frame.columns:
+        raise ConfigError(f"the rows must have the column {name} with the texts; {did_you_mean(name, list(frame))}")
+    texts = list(frame[name])
+    if odd := [number for number, text in enumerate(texts) if not isinstance(text, str)]:
+        raise ConfigError(
+            f"{name} must hold texts, but row {odd[0] + 1} has {describe_value(texts[odd[0]])}; fill it in or leave "
+            "the row out"
+        )
+    return texts

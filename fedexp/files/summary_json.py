@@ -16,7 +16,7 @@ _NUMBERS = ("host_s", "sim_s", "label_skew", "size_gini")
 _OF_METRICS = re.compile(r"(final|best)_.*|.*_auc", re.DOTALL)  # keys that are numbers, too
 _PLAIN = re.compile(r"(final|best)_\w+|[\w.]+_auc")  # how such keys are written
 _COUNTS = ("rounds", "updates", "clients", "parameters", "public_examples", "validation_examples", "skipped_rounds")
-_TEXTS = ("stopped", "data_sha256", "split_sha256", "device", "instructions")
+_TEXTS = ("stopped", "constant_answer", "data_sha256", "split_sha256", "device", "instructions")
 _NODES = ("roa", "toa", "privacy", "audit", "versions", "git", "engine", "label_distances", "size_spread")
 _KINDS = {
     **dict.fromkeys(_NUMBERS, "a number"),

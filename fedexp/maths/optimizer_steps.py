@@ -123,6 +123,6 @@ def adam_step(
 
 
 def in_pieces(tensor: torch.Tensor) -> list[torch.Tensor]:
-    """Views a tensor in pieces: a GPU's fused kernel gives 65,536 entries of one tensor to one multiprocessor."""
+    """Pieces of a tensor (any shape): a GPU's fused kernel gives 65,536 entries of one tensor to one processor."""
     entries = tensor.reshape(-1)
     return list(entries.split(max(MIN_PIECE, -(-len(entries) // MAX_PIECES // 4) * 4)))

@@ -16,9 +16,10 @@ from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.part import build
 from fedexp.data.tables import table
-from fedexp.export.encoder import Encoder, read_encoder
+from fedexp.export.encoder import Encoder
 from fedexp.export.entries import set_entries
 from fedexp.export.export import WEIGHTS
+from fedexp.export.read_encoder import read_encoder
 from fedexp.export.trained_model import join_layers
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.parts.dataset.contract import Facts
@@ -121,9 +122,8 @@ def _read(path: Path, encoder: Encoder) -> "tuple[pd.DataFrame, torch.Tensor, li
 
     if not path.is_file():
         raise ConfigError(f"there is no file {display_path(path)}; give rows as .csv or .parquet, or an array as .npy")
-    if encoder.columns:
-        texts = [column.name for column in encoder.columns if column.categories is not None]
-        typed_frame = table.read(path, texts)
+    if encoder.takes_rows and path.suffix != ARRAY:
+        typed_frame = table.read(path, encoder.text_columns)
         examples = encoder.rows(typed_frame)
         is_csv = path.suffix == ".csv"
         frame = pd.read_csv(path, index_col=False, dtype=str, keep_default_na=False) if is_csv else table.read(path)

@@ -16,7 +16,7 @@ from fedexp.report.read.skipped import read_digests
 from fedexp.report.topics import clusters, curves, federation
 from fedexp.run import banner, digests, summary
 from fedexp.run.environment import device_name, surroundings
-from fedexp.run.metric_notes import UndefinedMetrics, describe_constant_answer, describe_undefined_clients
+from fedexp.run.metric_notes import UndefinedMetrics, describe_undefined_clients
 from fedexp.run.progress import Progress
 from fedexp.run.state import checkpoint
 from fedexp.run.summary_table import summary_table
@@ -124,8 +124,8 @@ class Logbook:
         if self.exp.pictures and (at_clients or self.exp.clustering.has_clusters):
             clusters.draw(self.folder, self.world.partition.clients, self.state.round)
         summary.write(self.folder / "summary.json", facts)  # the last file: with it the run is finished
-        if note := describe_constant_answer(self.world, self.state, table):
-            self.progress.note(note)
+        if facts["constant_answer"]:
+            self.progress.note(facts["constant_answer"])
         if facts["audit"] is not None:
             self.progress.say(facts["audit"]["statement"])
         self.progress.say(summary_table({**facts, "folder": str(self.folder)}))

@@ -17,6 +17,7 @@ from fedexp.parts.federation.statistics import label_distances, size_gini, size_
 from fedexp.process.version import __version__
 from fedexp.report.read.skipped import skipped_rounds
 from fedexp.run.environment import device_name, installed_version, instructions
+from fedexp.run.metric_notes import describe_constant_answer
 from fedexp.run.tables import METRICS
 from fedexp.simulation import context
 from fedexp.simulation.setup.experiment import Experiment
@@ -47,6 +48,7 @@ def figures(
         f"final_{main}": curve_metrics.final(values),
         f"best_{main}": curve_metrics.best(values, higher),
         **{f"final_{name}": value for name, value in _further_finals(exp, table).items()},
+        "constant_answer": describe_constant_answer(world, state, table),
         "loss_auc": curve_metrics.area_under(table["test_loss"]),
         f"{main}_auc": curve_metrics.area_under(values),
         "roa": {str(x): curve_metrics.rounds_to(values, x, table["round"], higher) for x in roa},
@@ -74,11 +76,11 @@ def figures(
 
 def _split_figures(world: World) -> dict[str, Any]:
     """What the clients hold: digests of the data and the split, and how much their labels and sizes differ."""
-    distances = label_distances(world.class_counts)
+    distances = label_distances(world.class_counts) if len(world.label_names) > 1 else None
     return {
         "data_sha256": world.data_sha256,
         "split_sha256": world.sites.sha256(),
-        "label_skew": distances["total_variation"]["mean"],
+        "label_skew": distances and distances["total_variation"]["mean"],
         "label_distances": distances,
         "size_gini": size_gini(world.sites.sizes),
         "size_spread": size_spread(world.sites.sizes),

@@ -26,7 +26,7 @@ PROVENANCE = {  # the program and the machine, which cannot be computed again
     "engine": ("name", "reason", "workers"),
 }
 
-_ADDED = ("skipped_rounds", "validation_examples")  # which older summaries do not have
+_ADDED = ("skipped_rounds", "validation_examples", "constant_answer")  # which older summaries do not have
 _ADDED_COUNT = "positives"  # which older tables do not have
 
 

@@ -215,7 +215,7 @@ def test_a_sweep_kind_that_is_not_supported():
 def test_a_very_long_sweep_is_checked_at_its_start(monkeypatch, caplog):
     monkeypatch.setattr(sweep, "CHECKED_AT_MOST", 2)
     seen = []
-    monkeypatch.setattr(sweep, "validate_point", lambda _, __, point: (seen.append(point.number), {}))
+    monkeypatch.setattr(sweep, "validate_point", lambda _, __, point, ___: (seen.append(point.number), {}))
     composer, config = composed("seed=range(5)", mode=RunMode.MULTIRUN)
     with caplog.at_level("INFO"):
         sweep.check_points(composer, config)

@@ -10,8 +10,10 @@ import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.data.tables.encoding import Column
+from fedexp.data.tokens import TextFormat
 from fedexp.export import encoder as encoders
-from fedexp.export.encoder import Encoder, read_encoder
+from fedexp.export.encoder import Encoder
+from fedexp.export.read_encoder import read_encoder
 
 TABLE = Encoder(
     dtype="float32",
@@ -23,6 +25,7 @@ TABLE = Encoder(
     targets="class",
     answers=("no", "yes"),
     target_columns=(),
+    text=None,
     vocabulary=(),
 )
 PIXELS = replace(TABLE, dtype="uint8", shape=(2, 1, 1), scale=255.0, mean=(0.5, 0.0), std=(0.5, 2.0), columns=())
@@ -72,6 +75,28 @@ def test_tokens_stay_numbers_and_must_be_known():
         tokens.inputs(torch.tensor([[0, 2]]))
 
 
+REVIEWS = replace(
+    TABLE, dtype="int64", shape=(3,), columns=(), text=TextFormat("words", "review"), vocabulary=("<unk>", "no", "yes")
+)
+
+
+def test_texts_are_cut_and_numbered_as_for_training():
+    frame = pd.DataFrame({"review": ["yes, no no", ""], "stars": [1, 2]})
+    assert REVIEWS.rows(frame).tolist() == [[2, 0, 1], [0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        ({"reviews": ["yes"]}, "the rows must have the column review with the texts.*reviews"),
+        ({"review": ["yes", None]}, "review must hold texts, but row 2 has"),
+    ],
+)
+def test_rows_without_texts_are_one_line(frame, said):
+    with pytest.raises(ConfigError, match=said):
+        REVIEWS.rows(pd.DataFrame(frame))
+
+
 def test_answers_of_classes_labels_and_numbers():
     classes = TABLE.answer_columns(torch.tensor([[0.0, np.log(3.0)]]))
     assert classes["predicted"].tolist() == ["yes"]
@@ -90,6 +115,7 @@ def write(folder, **changes):
 
 def test_what_was_written_is_read(tmp_path):
     assert read_encoder(write(tmp_path)) == TABLE
+    assert read_encoder(write(tmp_path, **REVIEWS.as_json())) == REVIEWS
 
 
 @pytest.mark.parametrize(
@@ -108,6 +134,9 @@ def test_what_was_written_is_read(tmp_path):
         ({"columns": [{**Column("a").__dict__, "mean": "x"}]}, "no list of columns|mean"),
         ({"columns": [{**Column("a").__dict__, "name": 7}, *[Column("b").__dict__] * 2]}, "name"),
         ({"target_columns": [Column("a").__dict__]}, "not as many"),
+        ({"text": {"unit": "words", "column": "a"}}, "its text has no tokens"),
+        ({"text": {"unit": "lines", "column": "a"}}, "unit"),
+        ({"text": "words"}, "text does not say how texts are cut"),
         ({"more": 1}, "has "),
     ],
 )

@@ -107,8 +107,22 @@ def test_the_card_tells_scores_and_privacy(tmp_path):
     export(done.folder, tmp_path / "home", number=2)
     text = (tmp_path / "home" / "card.md").read_text()
     assert f"| accuracy | {done.summary['final_accuracy']:.4g} | test examples, everybody's model |" in text
-    assert done.summary["privacy"]["promise"] in text
+    spent = done.summary["privacy"]
+    assert spent["promise"] in text
+    assert f"{spent['epsilon_pld']:.4g} by privacy loss distributions (PLD), {spent['epsilon_rdp']:.4g} by" in text
     assert done.summary["data_sha256"] in text
+
+
+def test_the_card_tells_that_an_accuracy_is_the_share_of_a_class(tmp_path):
+    rows = pd.DataFrame({"age": np.arange(200) % 7, "ill": np.where(np.arange(200) % 20 == 0, "yes", "no")})
+    rows.to_csv(tmp_path / "patients.csv", index=False)
+    done = train(tmp_path, "ill", "keep_states=1")
+    note = done.summary["constant_answer"]
+    assert note.endswith("is the share of the largest class (no)")
+    export(done.folder, tmp_path / "last")
+    assert f"On the test examples {note}" in (tmp_path / "last" / "card.md").read_text()
+    export(done.folder, tmp_path / "first", number=1)
+    assert note not in (tmp_path / "first" / "card.md").read_text()  # the summary tells of the last round
 
 
 @pytest.mark.parametrize(

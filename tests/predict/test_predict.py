@@ -4,7 +4,9 @@ import ast
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -278,3 +280,39 @@ def test_a_model_of_text_is_asked_as_its_card_shows(tmp_path, monkeypatch, capsy
     example[0, :3] = torch.tensor([1, 2, 3])
     chances = done.model()(example).detach()[0, 2].softmax(dim=0)
     assert dict(likeliest)[done.encoder.answers[int(chances.argmax())]] == pytest.approx(float(chances.max()), rel=1e-4)
+
+
+class Reviews(dict):
+    """A split as Hugging Face's library gives it."""
+
+    @property
+    def features(self):
+        return dict.fromkeys(self)
+
+
+def test_texts_are_answered_and_the_card_answers_alike(tmp_path, monkeypatch):
+    """A column of texts is cut, numbered and filled up by predict and by the lines of the card."""
+    reviews = Reviews(review=["good, very good", "bad and bad", "so good it is", "bad"] * 5, label=[1, 0] * 10)
+    library = SimpleNamespace(load_from_disk=lambda folder: {"train": reviews, "test": reviews})
+    monkeypatch.setitem(sys.modules, "datasets", library)
+    monkeypatch.chdir(tmp_path)
+    Path("saved").mkdir()
+    Path("saved/dataset_dict.json").write_text("{}")
+    words = ("dataset.path=saved", "dataset.holds=texts", "dataset.input=review", "dataset.length=4")
+    network = ("model=char_lstm", "model.hidden=4", "scenario.clients=2", "scenario.participants=2")
+    done = run("dataset=huggingface", *words, *network, "engine.workers=1", folder="run", **QUIET)
+    export(done.folder, tmp_path / "home")
+    code = Path("home/card.md").read_text().partition("```python\n")[2].partition("```")[0]
+    asked = re.search("text = '(.*)'", code)
+    assert asked is not None
+    pd.DataFrame({"id": [7, 8], "review": [asked[1], "bad and bad and so on"]}).to_csv("rows.csv", index=False)
+    assert main(["predict", "home", "rows.csv", "--to", "answers.csv"]) == 0
+    answers = pd.read_csv("answers.csv")
+    assert list(answers) == ["id", "review", "predicted", "probability 0", "probability 1"]
+    monkeypatch.chdir("home")
+    shown = ast.literal_eval(python("-c", code).stdout)
+    assert [shown["0"], shown["1"]] == pytest.approx(answers.iloc[0, 3:].tolist(), rel=1e-5)
+    table = done.encoder.rows(pd.DataFrame({"review": ["bad and bad and", "bad"]}))
+    assert (table[1, 1:] == 0).all()
+    chances = done.model()(table[:1]).detach().softmax(dim=1)[0].tolist()
+    assert chances == pytest.approx(answers.iloc[1, 3:].tolist(), rel=1e-5)

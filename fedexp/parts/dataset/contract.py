@@ -14,6 +14,7 @@ import torch
 
 from fedexp.core.part import Part
 from fedexp.data.tables.encoding import Column
+from fedexp.data.tokens import TextFormat
 
 Targets = Literal["class", "labels", "numbers", "tokens"]
 TARGET_NAMES: dict[Targets, str] = {"class": "classes", "labels": "labels", "numbers": "numbers", "tokens": "tokens"}
@@ -80,7 +81,8 @@ class Data:
     """A loaded dataset. A batch is `(x.float() / scale - mean) / std`, per channel (dimension 1).
 
     What somebody needs who has the trained model and other examples: `columns` say how the columns of a table became
-    `x`, `target_columns` how its numbers became `y`, and `vocabulary` which token each number of a text stands for.
+    `x`, `target_columns` how its numbers became `y`, `text` how a text is cut into tokens, and `vocabulary` which token
+    each number stands for.
     """
 
     train: Split
@@ -92,6 +94,7 @@ class Data:
     groups: np.ndarray | None = None  # int64 [S], which training examples follow one rule, where that is known
     columns: tuple[Column, ...] = ()
     target_columns: tuple[Column, ...] = ()
+    text: TextFormat | None = None
     vocabulary: tuple[str, ...] = ()
     subject_names: tuple[str, ...] | None = None  # by the numbers of `Split.subject`, where these people have names
     doubts: tuple[str, ...] = ()  # sentences for the first lines of a run: what may not be what the user means

@@ -22,7 +22,7 @@ from fedexp.core.errors import ConfigError, did_you_mean, first_line
 from fedexp.core.fields import describe_value
 from fedexp.core.part import Range
 from fedexp.data.store import find_user_path, stamp
-from fedexp.data.tokens import Unit, encode_tokens, tokenize, vocabulary
+from fedexp.data.tokens import TextFormat, Unit, encode_texts, tokenize, vocabulary
 from fedexp.files.atomic import publish, scratch_path
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
 from fedexp.parts.dataset.normalising import Normalise, image_data
@@ -138,6 +138,7 @@ def _parse(settings: HuggingFace, source: tuple[tuple[str, int, int], ...]) -> D
     classes = _classes(parts[0], settings.target, labels[0])
     inputs = [_column(part, settings.input, "input") for part in parts]
     names: tuple[str, ...] = ()
+    text = TextFormat(settings.unit, settings.input) if settings.holds == "texts" else None
     if settings.holds == "texts":
         examples, names = _tokens(settings, *inputs)
     else:
@@ -147,7 +148,7 @@ def _parse(settings: HuggingFace, source: tuple[tuple[str, int, int], ...]) -> D
         Split(torch.from_numpy(x), torch.from_numpy(y), None if owner is None else torch.from_numpy(owner))
         for x, y, owner in zip(examples, labels, owners, strict=True)
     ]
-    return Data(splits[0], splits[1], classes, vocabulary=names)
+    return Data(splits[0], splits[1], classes, vocabulary=names, text=text)
 
 
 def _get_split(dataset_dict: Mapping[str, Any], name: str, key: str, folder: Path) -> Any:
@@ -204,14 +205,8 @@ def _tokens(
         raise ConfigError(
             f"dataset.input={settings.input} must hold texts, got {describe_value(odd[0])}; choose another column"
         )
-    pieces = [[tokenize(text, settings.unit) for text in texts] for texts in (train, test)]
-    names = vocabulary(pieces[0], settings.vocabulary)
-    table = {name: number for number, name in enumerate(names)}
-    arrays = [np.zeros((len(texts), settings.length), np.int64) for texts in pieces]
-    for array, texts in zip(arrays, pieces, strict=True):
-        for row, text in zip(array, texts, strict=True):
-            row[: len(text)] = encode_tokens(text, table)[: settings.length]
-    return arrays, names
+    names = vocabulary((tokenize(text, settings.unit) for text in train), settings.vocabulary)
+    return [encode_texts(texts, settings.unit, names, settings.length) for texts in (train, test)], names
 
 
 def _owners(settings: HuggingFace, parts: list[Any]) -> list[np.ndarray | None]:

@@ -24,7 +24,7 @@ from fedexp.core.random_streams import stream
 from fedexp.data.pile import SpillBuffer
 from fedexp.data.store import find_user_file, find_user_path, stamp
 from fedexp.data.tables.encoding import held_out_mask
-from fedexp.data.tokens import Unit, encode_tokens, tokenize, vocabulary
+from fedexp.data.tokens import TextFormat, Unit, encode_tokens, tokenize, vocabulary
 from fedexp.parts.dataset.contract import IGNORED, Data, Dataset, Facts, Split
 
 END = "<line>"
@@ -149,7 +149,8 @@ def _parse(
         _examples([lines[line] for line in np.flatnonzero(chosen)], author[chosen], table, settings)
         for chosen in (~test, test)
     )
-    return Data(train, test_examples, names, vocabulary=names, subject_names=author_names)
+    text = TextFormat(settings.unit)
+    return Data(train, test_examples, names, vocabulary=names, text=text, subject_names=author_names)
 
 
 def _lines(path: Path, settings: Text) -> list[str]:

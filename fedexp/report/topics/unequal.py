@@ -20,6 +20,7 @@ def unequal_conditions(methods: Sequence[Method]) -> Iterator[str]:
     yield from _failed_runs(methods)
     yield from _skipped_rounds(methods)
     yield from _lowered_bounds(methods)
+    yield from _constant_answers(methods)
     runs = _runs_of_one_seed(methods)
     if values := _differing(methods, runs, _data):
         yield f"The methods are of different data: {values}. Their numbers do not compare."
@@ -65,6 +66,17 @@ def _skipped_rounds(methods: Sequence[Method]) -> Iterator[str]:
                 f"{method.label}: in {sum(len(rounds) for _, rounds in skipped)} of {total} rounds of "
                 f"{len(method.runs)} run(s) the model stayed as it was"
                 f"{f' ({display_path(run.folder)}: {reason})' if reason else ''}."
+            )
+
+
+def _constant_answers(methods: Sequence[Method]) -> Iterator[str]:
+    """Whose final accuracy is the share of one class, so that it says nothing of a model."""
+    for method in methods:
+        constant = [run for run in method.runs if (run.summary or {}).get("constant_answer")]
+        if constant:
+            yield (
+                f"{method.label} in {len(constant)} of {len(method.runs)} run(s) is no better than a single answer: "
+                f"{(constant[0].summary or {})['constant_answer']} ({display_path(constant[0].folder)})."
             )
 
 

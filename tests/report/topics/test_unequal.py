@@ -50,6 +50,15 @@ def test_runs_of_one_seed_are_compared(make_run: Callable[..., Path], tmp_path: 
     assert notes(tmp_path) == []
 
 
+def test_an_accuracy_that_is_the_share_of_one_class(make_run: Callable[..., Path], tmp_path: Path):
+    for number, answer in enumerate(("accuracy 0.9 is the share of the largest class (no)", None)):
+        folder = make_run(str(number), seed=number)
+        path = folder / "summary.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "constant_answer": answer}))
+    (note,) = notes(tmp_path)
+    assert "in 1 of 2 run(s) is no better than a single answer: accuracy 0.9 is the share of" in note
+
+
 def test_steps_of_another_kind_and_number(make_run: Callable[..., Path], tmp_path: Path):
     make_run("0", choices={"selector": "random"}, keys={"rounds": 4})
     make_run("1", choices={"selector": "random", "pacing": "buffered"}, keys={"rounds": 40})
