@@ -29,13 +29,15 @@ NAME = "report.html"
 
 def build_parser() -> Parser:
     """Declares folders of runs, the page to write, and the settings of a grid."""
-    parser = Parser("report DIR... [--grid ROWS,COLUMNS | --columns NAMES] [--percent] [--out FILE] [--wide]", __doc__)
+    parser = Parser("report DIR... [--grid ROWS,COLUMNS | --columns NAMES] [--out FILE] [--wide]", __doc__)
     parser.words("folders", lambda _, word: candidates.complete_run_folder(word))
     help_text = "lay final accuracies out by two settings instead, as heat maps with the worst case of each row"
     parser.add_flag(f"{help_text}; e.g. aggregator,attack", "--grid", type=_axes, metavar="ROWS,COLUMNS")
     help_text = "the columns of the tables, by their names; e.g. 'final accuracy,RoA@0.8'"
     parser.add_flag(help_text, "--columns", type=_columns, metavar="NAMES")
     parser.add_flag("accuracies and other shares in percent", "--percent", action="store_true")
+    help_text = "behind ± half of Student's 95 % interval of the mean, instead of the standard deviation"
+    parser.add_flag(help_text, "--interval", action="store_true")
     parser.add_flag(
         "the page: FILE.html, FILE.md or FILE.tex", "--out", type=_page, values=complete_folder, metavar="FILE"
     )
@@ -49,8 +51,10 @@ def act(words: list[str]) -> int:
     arguments = build_parser().read(words)
     if not arguments.folders:
         raise ConfigError("report needs folders of runs; e.g. fedexp report outputs/latest")
-    if arguments.grid and (arguments.columns or arguments.percent):
-        raise ConfigError("--columns and --percent are for the tables of methods, which --grid replaces; leave one out")
+    if arguments.grid and (arguments.columns or arguments.percent or arguments.interval):
+        raise ConfigError(
+            "--columns, --percent and --interval are for the tables of methods, which --grid replaces; leave one out"
+        )
     directories = list(map(Path, arguments.folders))
     page = arguments.out or (directories[0] if len(directories) == 1 else OUTPUTS) / NAME
     from fedexp.report.read import methods, runs
@@ -95,7 +99,7 @@ def _write_report(
 
     writer = {".html": html_page, ".md": markdown_page, ".tex": latex_page}[page.suffix]
     if arguments.grid is None:
-        view = View(columns=arguments.columns, percent=arguments.percent)
+        view = View(columns=arguments.columns, percent=arguments.percent, interval=arguments.interval)
         result_tables = writer.write(page, grouped, caveats, view)
         documents = [{"title": table.title, "rows": table.frame().to_dict("records")} for table in result_tables]
         grids = [grid for table in result_tables for grid in table.grids()]

@@ -32,6 +32,8 @@ COMPOSE_ERRORS = (
 )  # the last: a circle of keys
 LOGGING_ERRORS = (AssertionError, AttributeError, ImportError, KeyError, OSError, TypeError, ValueError)
 
+_NUMBER = r"[-+.\deE]+"
+_SEARCH_SPACE = rf"(log|log_?uniform|uniform|float)\((interval\()?(?P<low>{_NUMBER}),(?P<high>{_NUMBER})\)+"
 ListKeys = Callable[[], Sequence[str]]
 
 
@@ -100,6 +102,10 @@ def explain_unreadable(override: str) -> str:
         return f"cannot read {override!r}; {f'it belongs to {group}' if group else 'write key=value or group=option'}"
     if not re.fullmatch(r"\+{0,2}~?[\w./@:-]+", key) or key.startswith("-"):
         return f"cannot read {override!r}; {key!r} is no key"
+    if bounds := re.fullmatch(_SEARCH_SPACE, override.partition("=")[2].replace(" ", "")):
+        interval = f"interval({bounds['low']},{bounds['high']})"
+        scales = f"'{key}=tag(log,{interval})' on a logarithmic scale, or '{key}={interval}'"
+        return f"cannot read {override!r}; fedexp search takes {scales}"
     return f"cannot read {override!r}; close brackets and quotes, and quote a value with special signs: {key}='\"...\"'"
 
 
@@ -127,7 +133,8 @@ def explain_unknown_key(key: str, key_names: Sequence[str], value: str = "") -> 
     group, _, subkey = key.partition(".")
     elsewhere = catalog.options_with(conf_dir(), group, subkey) if subkey else []
     if elsewhere and f"{group}.{subkey}" not in close:
-        return f"unknown key {key}; it belongs to {' or '.join(f'{group}={name}' for name in elsewhere)}"
+        here = f"; the option chosen here has {', '.join(siblings)}" if siblings else ""
+        return f"unknown key {key}; it belongs to {' or '.join(f'{group}={name}' for name in elsewhere)}{here}"
     if close:
         return f"unknown {noun} {key}; did you mean {' or '.join(close)}?"
     near = siblings.values() or [name for name in key_names if "." not in name]

@@ -66,13 +66,13 @@ def _limit(plan: Forecast) -> str:
 def _times(plan: Forecast, request: PlanRequest) -> list[tuple[str, str]]:
     spent = plan.seconds
     if spent is None:
-        return [("host time", _missing_text(plan))]
+        return [("run time", _missing_text(plan))]
     parts = (
         f"start {format_duration(spent.start)}, first round {format_duration(spent.first)}, "
         f"then {format_duration(spent.round)} a round"
     )
     limit = _limit(plan)
-    run_time = ("host time", f"{limit}{format_duration(spent.total)} ({parts}, end {format_duration(spent.closing)})")
+    run_time = ("run time", f"{limit}{format_duration(spent.total)} ({parts}, end {format_duration(spent.closing)})")
     if request.points == 1:
         return [run_time]
     once = f"one after another, the program's own {format_duration(spent.process)} once"

@@ -80,6 +80,11 @@ def _without_effect(exp: Experiment, clients: int, participants: int | None) -> 
         )
     if participants == clients < scenario.participants and not scenario.pools_data:
         yield f"scenario.participants={scenario.participants} is more than there are clients: all {clients} take part"
+    yield from (
+        f"local.{key}={value:g} turns off what local={option(exp.local)} adds: its steps are plain ones"
+        for key, value in exp.local.adds_nothing_at.items()
+        if getattr(exp.local, key) == value
+    )
     yield from _pacing_without_effect(exp, participants)
     if type(exp.attack) is not Attack and not scenario.malicious:
         yield f"attack={attack} does nothing: nobody is malicious; set scenario.malicious"

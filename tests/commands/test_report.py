@@ -94,8 +94,9 @@ def test_a_line_a_site_and_a_column_a_method(make_run, capsys):
 
 @pytest.mark.usefixtures("sweep")
 def test_tables_alone_for_a_paper(capsys):
-    assert cli.main(["report", "sweep", "--columns", "final accuracy", "--out", "t.tex"]) == 0
+    assert cli.main(["report", "sweep", "--columns", "final accuracy", "--interval", "--out", "t.tex"]) == 0
     text = Path("t.tex").read_text()
+    assert "% Mean ± half of Student's 95 % interval of the mean over the seeds.\n" in text
     assert text.startswith("% Results\n% \\usepackage{booktabs}\n\\begin{tabular}{lrr}\n\\toprule\nmethod & seeds &")
     assert "% sweep/1 is unfinished: used up to round 4" in text.replace("`", "")
     assert capsys.readouterr().out.endswith("page  t.tex\n")
@@ -196,5 +197,7 @@ def test_completion(make_run):
     Path("outputs/multirun/2026-01-02/11-00-00/multirun.yaml").touch()
     sweep = "outputs/multirun/2026-01-02/11-00-00"
     assert complete("fedexp report ") == [sweep, f"{sweep}/0", f"{sweep}/1"]
-    assert complete("fedexp report --") == ["--columns", "--grid", "--help", "--json", "--out", "--percent", "--wide"]
+    assert complete("fedexp report --") == [
+        *("--columns", "--grid", "--help", "--interval", "--json", "--out", "--percent", "--wide")
+    ]
     assert complete("fedexp report x --out out") == ["outputs/"]

@@ -240,7 +240,7 @@ def test_the_table(capsys: pytest.CaptureFixture[str]):
             "engine",
             "device",
             "rounds",
-            "host time",
+            "run time",
             "peak memory",
             "rows in memory",
             "sent down, up",

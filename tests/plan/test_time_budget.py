@@ -189,7 +189,7 @@ def test_what_looks_at_no_clock_is_given_up_with_a_word(
     budget(0.5)
     assert main(["plan", *MADE]) == 0
     rows = dict(re.split(r" {2,}", line, maxsplit=1) for line in capsys.readouterr().out.splitlines())
-    for name in ("host time", "peak memory", "disk"):
+    for name in ("run time", "peak memory", "disk"):
         assert rows[name] == "- (round 1 was not over after 1 s)"
     assert rows["sent down, up"].endswith("(exact)")
     assert main(["plan", "--json", *MADE]) == 0

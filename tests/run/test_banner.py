@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from composing import experiment
 
+from fedexp import run
 from fedexp.run import banner
 
 
@@ -97,6 +98,18 @@ def test_a_selector_that_learns_and_cannot_choose_says_so():
 )
 def test_what_has_no_effect_is_said(words: tuple[str, ...], told: str | None):
     assert list(lines(experiment(*words), 10))[2:] == ([] if told is None else [told])
+
+
+@pytest.mark.parametrize(
+    "word", ["prox local.mu=0", "moon local.mu=0", "fedlc local.tau=0", "fedntd local.beta=0", "fedrs local.alpha=1"]
+)
+def test_a_rule_that_adds_nothing_says_so_and_is_plain(word, tmp_path):
+    rule, value = word.split()
+    *_, told = lines(experiment(f"local={rule}", value), 10)
+    assert told == f"{value} turns off what local={rule} adds: its steps are plain ones"
+    usual = ("rounds=2", "model=mlp", "federation=dirichlet", "pictures=false")
+    runs = [run(*usual, *words, folder=tmp_path / words[0]) for words in ((f"local={rule}", value), ("local=sgd",))]
+    np.testing.assert_allclose(*(done.summary["loss_auc"] for done in runs), rtol=1e-6)
 
 
 def test_a_pacing_on_a_fleet_of_equals_is_said():

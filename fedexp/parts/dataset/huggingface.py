@@ -134,8 +134,7 @@ def _parse(settings: HuggingFace, source: tuple[tuple[str, int, int], ...]) -> D
         raise ConfigError(f"{folder} cannot be read: {first_line(error)}") from None
     split_names = {"train": settings.train, "test": settings.test}
     parts = [_get_split(dataset_dict, name, key, folder) for key, name in split_names.items()]
-    labels = [_labels(settings, part) for part in parts]
-    classes = _classes(parts[0], settings.target, labels[0])
+    labels, classes = _labels(settings, parts)
     inputs = [_column(part, settings.input, "input") for part in parts]
     names: tuple[str, ...] = ()
     text = TextFormat(settings.unit, settings.input) if settings.holds == "texts" else None
@@ -165,23 +164,29 @@ def _column(part: Any, name: str, key: str) -> Sequence[Any]:
     return list(part[name])
 
 
-def _labels(settings: HuggingFace, part: Any) -> np.ndarray:
-    """The classes, int64 `[S]`."""
-    values = _column(part, settings.target, "target")
+def _labels(settings: HuggingFace, parts: Sequence[Any]) -> tuple[list[np.ndarray], tuple[str, ...]]:
+    """The classes of each split, int64 `[S]`, and their names: texts in their order, or what the dataset says."""
+    columns = [_column(part, settings.target, "target") for part in parts]
+    if all(isinstance(value, str) for column in columns for value in column):
+        numbers = {name: number for number, name in enumerate(sorted({*columns[0]}))}
+        columns = [[numbers.get(value, value) for value in column] for column in columns]
+    else:
+        numbers = {}
+    for name, column in zip((settings.train, settings.test), columns, strict=True):
+        _check_classes(settings.target, name, column)
+    labels = [np.array(column, np.int64) for column in columns]
+    names = getattr(parts[0].features[settings.target], "names", None) or numbers
+    return labels, tuple(names) or tuple(map(str, range(int(labels[0].max()) + 1)))
+
+
+def _check_classes(target: str, split: str, values: Sequence[Any]) -> None:
     odd = [value for value in values if not (isinstance(value, int | np.integer) and 0 <= value < MAX_CLASSES)]
     if odd:
         raise ConfigError(
-            f"dataset.target={settings.target} must hold classes, whole numbers from 0 to {MAX_CLASSES - 1:,}, but "
-            f"{len(odd):,} of {len(values):,} are none, such as {describe_value(odd[0])}; choose another column or "
-            "split"
+            f"dataset.target={target} must hold classes, whole numbers from 0 to {MAX_CLASSES - 1:,} or texts that are "
+            f"all in the training split, but {len(odd):,} of {len(values):,} in {split} are none, such as "
+            f"{describe_value(odd[0])}; choose another column or split"
         )
-    return np.array(values, np.int64)
-
-
-def _classes(part: Any, target: str, labels: np.ndarray) -> tuple[str, ...]:
-    """The names that the dataset gives to its classes, or their numbers where it has none."""
-    names = getattr(part.features[target], "names", None)
-    return tuple(names) if names else tuple(map(str, range(int(labels.max()) + 1)))
 
 
 def _images(images: Sequence[Any], folder: Path) -> np.ndarray:

@@ -4,6 +4,7 @@ Legend: B batch, C participants, n clients, K classes, D entries of a model, P t
 """
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -54,6 +55,8 @@ class LocalRule(Workload):
     starts_from_examples = False  # whether `begin` fits what a client starts from to its examples
 
     judging_fraction = 0.0  # of a client's training examples, held out to judge other clients' models on
+
+    adds_nothing_at: ClassVar[Mapping[str, float]] = {}  # by key, the value at which steps are plain
 
     lr: Annotated[float, Positive] = 0.1
 

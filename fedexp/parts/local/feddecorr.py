@@ -9,7 +9,7 @@ Features are normalised over the batch, their variance plus 1e-8. A batch of one
 each position counts as an example. beta = 0 is SGD.
 """
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import torch
 from torch import nn
@@ -31,6 +31,8 @@ def decorrelation_cost(features: torch.Tensor, share: torch.Tensor) -> torch.Ten
 
 class FedDecorr(HeavyBall):
     """SGD on the loss and a cost of correlated features."""
+
+    adds_nothing_at: ClassVar = {"beta": 0.0}
 
     beta: Annotated[float, Range(0)] = 0.1
 

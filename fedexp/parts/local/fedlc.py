@@ -7,7 +7,7 @@ Deviation: the paper leaves the label's own class out of the sum below the fract
 cross-entropy and in published code. The model is measured without margins.
 """
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import torch
 
@@ -22,6 +22,8 @@ def calibrate_logits(logits: torch.Tensor, counts: torch.Tensor, tau: float) -> 
 
 class FedLC(ClassLogits):
     """SGD on the loss of calibrated logits."""
+
+    adds_nothing_at: ClassVar = {"tau": 0.0}
 
     tau: Annotated[float, Range(0)] = 1.0
 

@@ -9,7 +9,7 @@ of the authors' program one version has it (57789c85) and another has not (04326
 evaluation mode.
 """
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -35,6 +35,8 @@ class FedNTD(HeavyBall):
 
     compares = ("received",)
     reads_class_targets = True
+
+    adds_nothing_at: ClassVar = {"beta": 0.0}
 
     beta: Annotated[float, Range(0)] = 1.0
     temperature: Annotated[float, Positive] = 1.0

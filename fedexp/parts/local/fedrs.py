@@ -7,7 +7,7 @@ The whole logit is scaled, its bias too. The model is measured with its plain lo
 617ee01) scales the logit of class c by alpha + (1 - alpha) n_c / max n instead, and leaves the bias out.
 """
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import torch
 
@@ -22,6 +22,8 @@ def restrict_logits(logits: torch.Tensor, counts: torch.Tensor, alpha: float) ->
 
 class FedRS(ClassLogits):
     """SGD on the loss of restricted logits."""
+
+    adds_nothing_at: ClassVar = {"alpha": 1.0}
 
     alpha: Annotated[float, Range(0, 1)] = 0.5
 

@@ -11,7 +11,7 @@ to 10 (5 for CIFAR-10), tau = 0.5, and SGD with momentum 0.9. The simulation kee
 selected.
 """
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -45,6 +45,8 @@ class Moon(HeavyBall):
 
     keeps_rows = True
     compares = ("received", "last")
+
+    adds_nothing_at: ClassVar = {"mu": 0.0}
 
     mu: Annotated[float, Range(0)] = 1.0
     temperature: Annotated[float, Positive] = 0.5

@@ -4,7 +4,7 @@ It is solved by steps of SGD, as in the paper's experiments, or of Adam or AdamW
 The proximal term covers only the trainable entries, not BatchNorm's statistics.
 """
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -15,6 +15,8 @@ from fedexp.parts.local.any_optimizer import AnyOptimizer
 
 class Prox(AnyOptimizer):
     """Steps with the gradient of the proximal term, mu (w - w_t), added."""
+
+    adds_nothing_at: ClassVar = {"mu": 0.0}
 
     mu: Annotated[float, Range(0)] = 0.01
 

@@ -64,13 +64,13 @@ class DPSGD(PromisedPrivacy):
                 )
 
     def calibrate_noise(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "DPSGD":
-        steps = rule.full_batch_steps(sizes)
+        steps, largest = rule.full_batch_steps(sizes), int(sizes.max(initial=0))
         if not steps.any():
             raise ConfigError(
                 f"privacy=dp_sgd drops partial batches, but no client has local.batch_size={rule.batch_size} examples "
-                f"(the largest has {sizes.max(initial=0)}); lower it or set it to full"
+                f"(the largest has {largest}); write local.batch_size={max(largest // 10, 1)} or another up to "
+                f"{largest}, or full"
             )
-        largest = int(sizes.max(initial=0))
         if self.required_delta * largest >= 1:
             log.warning(
                 "privacy.delta=%g promises nothing, as a client may then publish an example; take less than 1 / %d, "

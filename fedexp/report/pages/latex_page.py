@@ -19,7 +19,8 @@ TitledGrids = Sequence[tuple[str, Grid]]
 def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: View) -> list[Table]:
     """Writes the tables over methods, and returns them."""
     result_tables = tables.make_tables(methods, view)
-    write_atomically(page, compose([titled for table in result_tables for titled in table.grids()], caveats).encode())
+    titled_grids = [titled for table in result_tables for titled in table.grids()]
+    write_atomically(page, compose(titled_grids, [f"Mean ± {view.spread}.", *caveats]).encode())
     return result_tables
 
 

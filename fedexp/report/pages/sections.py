@@ -23,11 +23,11 @@ from fedexp.report.topics.tables import Table
 
 _READING = {
     "results": (
-        "Mean ± sample standard deviation over the seeds; bold: the best mean of a column among methods all of whose "
-        "runs have the number. Loss AUC is the area under the test loss over rounds (trapezoid rule): lower is better. "
-        "RoA@x is the number of rounds to a target: the first round in which the main metric on the test data is x or "
-        "better. ToA@x is the number of seconds to a target. (k/n): only k of the n runs got there, and the mean is "
-        "over those. Selections are summed over the rounds. Epsilon, if any, is the federation's at the end."
+        "Mean ± {spread}; bold: the best mean of a column among methods all of whose runs have the number. Loss AUC is "
+        "the area under the test loss over rounds (trapezoid rule): lower is better. RoA@x is the number of rounds to "
+        "a target: the first round in which the main metric on the test data is x or better. ToA@x is the number of "
+        "seconds to a target. (k/n): only k of the n runs got there, and the mean is over those. Selections are summed "
+        "over the rounds. Epsilon, if any, is the federation's at the end."
     ),
     "metrics": "The other metrics of `evaluation.metrics`, after the last round on the test data.",
     "at_clients": (
@@ -38,10 +38,11 @@ _READING = {
     ),
     "sites": (
         "After the last round, on what each site held out or its own test examples, of the model that the site uses: "
-        "its own if it has one, else the global one. Mean ± sample standard deviation over the seeds; bold: the best "
-        "mean of a site among methods that have a score in all seeds. (k/n): only in k of n runs the site has a "
-        "score, which it has not where the metric is undefined, such as an AUROC of one class. Scored on and trained "
-        "on: examples; of two classes, of them: those of the second one among the examples that are scored."
+        "its own if it has one, else the global one. Mean ± {spread}, which does not say how sure a score of so few "
+        "examples is; bold: the best mean of a site among methods that have a score in all seeds. (k/n): only in k of "
+        "n runs the site has a score, which it has not where the metric is undefined, such as an AUROC of one class. "
+        "Scored on and trained on: examples; of two classes, of them: those of the second one among the examples that "
+        "are scored."
     ),
     "simulated": "Seconds of the simulated clock from the first round on; otherwise as above.",
 }
@@ -63,7 +64,7 @@ def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -
         Section(
             name=table.name,
             title=table.title,
-            note=_READING[table.name],
+            note=_READING[table.name].replace("{spread}", table.view.spread),
             tables=grids,
             as_files=True,
         )

@@ -1,5 +1,6 @@
 """The numbers of a run that the tables compare, from its metrics alone, so that unfinished runs have them too."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -40,6 +41,15 @@ def statistic(values: Sequence[float | None]) -> Statistic:
         count=len(numbers),
         runs=len(values),
     )
+
+
+def half_interval(value: Statistic) -> float | None:
+    """Half the width of Student's 95 % interval of the mean; None where there is no deviation."""
+    if value.std is None:
+        return None
+    from scipy import stats
+
+    return float(stats.t.ppf(0.975, value.count - 1)) * value.std / math.sqrt(value.count)
 
 
 def host_numbers(run: Run, metric: str, roa: Iterable[float], toa: Iterable[float]) -> Numbers:

@@ -22,6 +22,7 @@ from fedexp.report.read.measures import (
     client_numbers,
     further_metrics,
     further_numbers,
+    half_interval,
     host_numbers,
     simulated_numbers,
     statistic,
@@ -40,11 +41,18 @@ _TARGETS = {"RoA@": "Rounds to a target", "ToA@": "Seconds to a target"}
 
 @dataclass(frozen=True)
 class View:
-    """What a page shows of the tables: chosen columns (all where None), shares in percent or as they are."""
+    """What a page shows of the tables: chosen columns (all where None), shares in percent, intervals of the means."""
 
     columns: tuple[str, ...] | None = None
     percent: bool = False
+    interval: bool = False
     lacking: tuple[str, ...] = ()  # columns that were asked for, of which no run has a number
+
+    @property
+    def spread(self) -> str:
+        """What stands behind a mean and ±, in words."""
+        kind = "half of Student's 95 % interval of the mean" if self.interval else "sample standard deviation"
+        return f"{kind} over the seeds"
 
 
 ALL = View()
@@ -112,6 +120,8 @@ class Table:
 
     def cell(self, name: str, value: Statistic) -> str:
         """A number as the page writes it; with `percent` chosen a share says its unit in the heading alone."""
+        if self.view.interval:
+            value = replace(value, std=half_interval(value))
         if not (self.view.percent and is_share(name)):
             return cell_text(value, decimals(name))
         parts = (None if part is None else 100 * part for part in (value.mean, value.std))

@@ -134,16 +134,34 @@ def test_images_of_several_sizes(library, tmp_path):
         HuggingFace(path="pets").facts(tmp_path)
 
 
+def test_classes_by_name(library, tmp_path):
+    library.found = texts()
+    library.found["train"]["mark"], library.found["held"]["mark"] = ["good", "bad"], ["bad"]
+    library.found.save_to_disk(str(tmp_path / "reviews"))
+    settings = HuggingFace(path="reviews", holds="texts", input="text", target="mark", test="held")
+    data = settings.load(tmp_path, 0)
+    assert data.class_names == ("bad", "good")
+    assert (data.train.y.tolist(), data.test.y.tolist()) == ([1, 0], [0])
+
+
+def test_a_class_that_was_never_trained_on(library, tmp_path):
+    library.found = texts()
+    library.found["train"]["mark"], library.found["held"]["mark"] = ["good", "bad"], ["new"]
+    library.found.save_to_disk(str(tmp_path / "reviews"))
+    with pytest.raises(ConfigError, match=r"all in the training split, but 1 of 1 in held are none, such as .*new"):
+        HuggingFace(path="reviews", holds="texts", input="text", target="mark", test="held").load(tmp_path, 0)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         (
             {"label": [0, -1, 1]},
-            r"dataset.target=label must hold classes, .* but 1 of 3 are none, such as int -1; choose",
+            r"dataset.target=label must hold classes, .* but 1 of 3 in train are none, such as int -1; choose",
         ),
         ({"label": [0, 0.5, 1]}, "float 0.5"),
         ({"label": [0, None, 1]}, "None"),
-        ({"label": ["cat", "dog", "cat"]}, "3 of 3 are none, such as str cat"),
+        ({"label": ["cat", "dog", "cat"]}, "3 of 3 in train are none, such as str cat"),
         ({"label": [0, 4_000_000_000, 1]}, "int 4000000000"),
         (
             {"who": ["a", None, "b"]},

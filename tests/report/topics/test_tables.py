@@ -149,6 +149,9 @@ def test_chosen_columns_and_percent(make_run, tmp_path):
     assert grid.headings == ("method", "seeds", "rounds", "final accuracy %")
     assert grid.rows == [["random", "2", "2 ± 0", "85.00 ± 7.07"]]
     assert table.frame()["final accuracy mean"].tolist() == [pytest.approx(0.85)], "files keep the shares"
+    (with_intervals,) = made(tmp_path, tables.View(columns=("final accuracy",), interval=True))
+    ((_, grid),) = with_intervals.grids()
+    assert grid.rows == [["random", "2", "0.8500 ± 0.6353"]], "t(0.975; 1) = 12.706 deviations of 0.05"
     with pytest.raises(
         ConfigError, match=r"--columns: these runs have no column acuracy; did you mean best accuracy or final accuracy"
     ):
