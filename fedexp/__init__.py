@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 from fedexp.process.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from fedexp.api import Finished, load, resume, rounds, run, sweep
+    from fedexp.api import Finished, compare, load, load_sweep, resume, rounds, run, sweep
     from fedexp.core.errors import ConfigError, RunError
 
-__all__ = ["ConfigError", "Finished", "RunError", "load", "resume", "rounds", "run", "sweep"]
+__all__ = ["ConfigError", "Finished", "RunError", "compare", "load", "load_sweep", "resume", "rounds", "run", "sweep"]
 
 # Python gives a package the name of a room when the room is first imported. That happens here, and the names go back to
 # the functions: scripts call `fedexp.run(...)` and `fedexp.sweep(...)`, whatever was imported before; `from fedexp.run
 # import ...` works too.
-for room in ("run", "sweep"):
+for room in ("compare", "run", "sweep"):
     import_module(f"fedexp.{room}")
     del globals()[room]
 del room
@@ -28,5 +28,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What scripts use is there although it is imported when they ask for it."""
-    return [*globals(), *__all__]
+    """What scripts use, although it is imported only when they ask for it."""
+    return [*__all__, "__version__"]

@@ -9,9 +9,9 @@ from importlib import import_module
 
 from fedexp.commands.arguments.json_document import print_whole
 from fedexp.commands.arguments.parsing import COMMANDS, parser_of
-from fedexp.core.errors import ConfigError, RunError, did_you_mean
+from fedexp.core.errors import ConfigError, RunError, did_you_mean, full_error
 from fedexp.core.signals import exit_code, raise_on_termination
-from fedexp.process.exits import FAILURE, USAGE_ERROR, CommandExit, full_error, name_too_long, print_error
+from fedexp.process.exits import FAILURE, USAGE_ERROR, CommandExit, name_too_long, print_error
 from fedexp.process.version import __version__
 
 HELP = """\

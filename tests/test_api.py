@@ -20,7 +20,7 @@ from kept import kept_bytes
 from processes import Command
 
 import fedexp
-from fedexp import ConfigError, Finished, RunError, load, rounds, run, sweep
+from fedexp import ConfigError, Finished, RunError, compare, load, load_sweep, rounds, run, sweep
 from fedexp.commands.launch import resume
 from fedexp.config.location import conf_dir
 from fedexp.run import run as execution
@@ -99,10 +99,25 @@ def test_it_prints_what_the_command_prints_unless_it_is_quiet(capsys: pytest.Cap
         (
             (),
             {"evaluation.metrics": ["accuracy", sum]},
-            'got the object sum; write it into a file, mine.py, and give "mine:sum"',
+            'got the object sum; write it into a file, my_metrics.py, and give "my_metrics:sum"',
         ),
         ((), {"selector": dict}, "got the object dict; write it into a file, as fedexp new does"),
-        (("evaluation.metrics=[f2]",), {}, "got f2; write mine:f2 for a function in mine.py; known: accuracy"),
+        ((), {"onround": print}, "unknown argument onround; did you mean on_round?"),
+        (
+            (),
+            {"dataset": object()},
+            "dataset must be given in words, numbers or lists, got an object of object",
+        ),
+        (
+            ("evaluation.metrics=[accuracy,__main__:f2]",),
+            {},
+            "got __main__:f2 of the script or notebook that runs; write it into my_parts.py, and name my_parts:f2",
+        ),
+        (
+            ("evaluation.metrics=[f2]",),
+            {},
+            "got f2; write my_metrics:f2 for a function in my_metrics.py; known: accuracy",
+        ),
     ],
 )
 def test_what_cannot_work_is_an_exception_and_leaves_nothing(words: tuple, keys: dict, complaint: str):
@@ -120,15 +135,87 @@ def test_a_run_that_has_to_end_raises_what_ended_it():
         [run(*TINY, folder="mine", quiet=True) for _ in range(2)]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), ZeroDivisionError("of a part")])
-def test_what_nobody_foresaw_comes_through_as_it_is(monkeypatch: pytest.MonkeyPatch, error: BaseException):
+def test_what_nobody_foresaw_comes_through_as_it_is(monkeypatch: pytest.MonkeyPatch):
+    error = ZeroDivisionError("of a part")
+
     def fail(*_: object) -> None:
         raise error
 
     monkeypatch.setattr(execution, "run", fail)
-    with pytest.raises(type(error)) as told:
+    with pytest.raises(ZeroDivisionError) as told:
         run(*TINY, quiet=True)
     assert told.value is error
+
+
+def test_an_interrupt_says_how_to_go_on():
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match=r"^interrupted; continue with: fedexp\.resume\('mine'\)$") as told:
+        run(*TINY, "checkpoint_s=0", folder="mine", quiet=True, on_round=stop)
+    assert told.value._render_traceback_() == [f"InterruptionError: {told.value}"]  # type: ignore[attr-defined]
+
+
+def test_a_notebook_shows_a_mistake_in_one_line(monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(ConfigError) as told:
+        run("seed=-1")
+    (line,) = told.value._render_traceback_()
+    assert line == f"ConfigError: {told.value}"
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+    assert len(told.value._render_traceback_()) > 3
+
+
+def test_a_cell_that_is_run_twice_goes_on_or_reads_what_is_there():
+    whole = run(*TINY, folder="whole", quiet=True).metrics["test_accuracy"].tolist()
+    assert run(*TINY, folder="mine", quiet=True, resume=True).metrics["test_accuracy"].tolist() == whole
+    seen: list[int] = []
+    run(*TINY, folder="mine", quiet=True, resume=True, on_round=lambda row: seen.append(row["round"]))
+    assert not seen, "it has ended"
+    with pytest.raises(ConfigError, match=r"^mine holds another run, with seed=0; choose another folder$"):
+        run(*TINY, "seed=3", folder="mine", quiet=True, resume=True)
+
+
+def test_a_loop_goes_on_with_the_rounds_that_are_missing():
+    words = (*TINY, "rounds=4", "checkpoint_s=0")
+    for row in rounds(*words, folder="mine", quiet=True, resume=True):
+        if row["round"] == 2:
+            break
+    assert [row["round"] for row in rounds(*words, folder="mine", quiet=True, resume=True)] == [3, 4]
+    assert not list(rounds(*words, folder="mine", quiet=True, resume=True))
+    whole = run(*words, folder="whole", quiet=True)
+    assert load("mine").metrics["test_loss"].tolist() == whole.metrics["test_loss"].tolist()
+
+
+def test_a_metric_whose_file_changes_is_the_new_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.syspath_prepend(tmp_path)
+    file = Path("metric_to_change.py")
+    for number, value in enumerate((0.25, 0.75)):
+        file.write_text(f"def f2(probabilities, targets):\n    return {value}\n")
+        words = (*TINY, "evaluation.metrics=[accuracy,metric_to_change:f2]")
+        done = run(*words, folder=f"mine{number}", quiet=True)
+        assert set(done.metrics["test_f2"]) == {value}
+
+
+def test_a_comparison_is_the_command_as_a_table():
+    sweep(*TINY, "local.lr=0.01,0.3", seed=range(6), folder="many", quiet=True)
+    table = compare("many", "local.lr=0.3", against=["many", "local.lr=0.01"], measures=["test_accuracy"])
+    (row,) = table.to_dict("records")
+    finals = load_sweep("many").pivot(index="seed", columns="local.lr", values="final_accuracy")
+    assert row["difference"] == pytest.approx((finals[0.3] - finals[0.01]).mean())
+    assert (row["pairs"], row["quantity"]) == (6, "test_accuracy")
+    with pytest.raises(ConfigError, match=r"^no run below many has local\.lr=7"):
+        compare("many", "local.lr=7", against="many")
+
+
+def test_the_table_of_a_sweep_says_which_points_failed():
+    words = (*TINY, "server_optimizer=momentum")
+    with pytest.raises(RunError, match=r"^1 of 2 points failed: many/1; the first: .*not finite after round 1"):
+        sweep(*words, "server_optimizer.lr=1.0,1e39", folder="many", quiet=True)
+    failed = load_sweep("many")["failed"]
+    assert failed.isna().tolist() == [True, False]
+    assert "not finite after round 1" in failed[1]
+    with pytest.raises(ConfigError, match=r"^there is no sweep in many/0"):
+        load_sweep("many/0")
 
 
 def test_the_process_is_as_it_was(tmp_path: Path):

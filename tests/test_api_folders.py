@@ -106,7 +106,7 @@ def test_what_is_no_run_is_one_line():
     with pytest.raises(ConfigError, match=r"empty must be the folder of a run that has a round, but metrics\.csv has"):
         load("empty")
     sweep(*TINY, seed=[0, 1], folder="many", quiet=True)
-    with pytest.raises(ConfigError, match=r"many must be the folder of one run, but is a sweep; fedexp\.resume gives"):
+    with pytest.raises(ConfigError, match=r"many must be the folder of one run, .*; fedexp\.load_sweep gives its"):
         load("many")
     Path("many/0/clients.csv").unlink()
     with pytest.raises(ConfigError, match=r"0 has no clients\.csv; the run did not write it"):
@@ -161,6 +161,9 @@ def test_a_word_that_is_given_twice_is_said_unless_it_is_quiet(capsys: pytest.Ca
         ("choose by --client, 0 to 9", "choose by client, 0 to 9"),
         ("--config-dir must be a folder, got x", "config_dir must be a folder, got x"),
         ("to use conf/x.yaml, add --config-dir conf", "to use conf/x.yaml, add config_dir='conf'"),
+        ("interrupted; continue with: fedexp resume 'a b/0'", "interrupted; continue with: fedexp.resume('a b/0')"),
+        ("use fedexp resume first or another folder", "use fedexp resume first"),
+        ("accept it with --unequal megabytes", "accept it with unequal=['megabytes']"),
         ("add --trust-modules mine.net", "add trust_modules=['mine.net']"),
         ("gives several values; add -m to run each of them", "gives several values; call fedexp.sweep to run each of"),
         ("pip install --upgrade x", "pip install --upgrade x"),

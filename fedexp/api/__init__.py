@@ -15,7 +15,7 @@ from fedexp.api.process import (
 from fedexp.api.words import Location, compose_any, compose_run, refuse_distributed, run_words, sweep_words
 from fedexp.commands import launch
 from fedexp.commands.arguments.json_document import silence_stdout
-from fedexp.commands.launch import job, single, single_rounds
+from fedexp.commands.launch import job, remaining_rounds, single, single_rounds
 from fedexp.config.trust import Trust
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.files.atomic import shell_path
@@ -28,7 +28,7 @@ from fedexp.sweep.frame import frame
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ConfigError", "Finished", "RunError", "load", "resume", "rounds", "run", "sweep"]
+__all__ = ["ConfigError", "Finished", "RunError", "compare", "load", "load_sweep", "resume", "rounds", "run", "sweep"]
 
 
 def run(
@@ -36,6 +36,7 @@ def run(
     folder: Location | None = None,
     config_dir: Location | None = None,
     quiet: bool = False,
+    resume: bool = False,
     on_round: Callable[[dict[str, Any]], object] | None = None,
     **keys: Any,
 ) -> Finished:
@@ -46,6 +47,7 @@ def run(
         folder: where the run writes; by default a new folder under `outputs/` of the working directory.
         config_dir: a folder with options and experiments of your own, as `--config-dir`.
         quiet: whether nothing is printed; `fedexp.log` in the run's folder has it all the same.
+        resume: whether a `folder` that holds this run already is gone on with, or only read if the run has ended.
         on_round: called after every round with its line of metrics.csv, None for an empty cell. What it raises ends the
             run, which can be resumed, and comes out of `run`.
         keys: the same as words, for names that Python can write: `seed=1`, `**{"local.lr": 0.05}`.
@@ -58,7 +60,11 @@ def run(
     watch = None if on_round is None else _watch(on_round)
     with one_run_at_a_time(), isolate_process(), unwrapped_errors():
         composer, request = compose_run(words, config_dir)
-        return load(single(composer, request, not quiet, watch))
+        if not (resume and folder is not None and folders.is_run(Path(folder))):
+            return load(single(composer, request, not quiet, watch))
+        for _ in remaining_rounds(composer, request, Path(folder), not quiet, watch):
+            pass
+        return load(folder)
 
 
 def rounds(
@@ -66,20 +72,25 @@ def rounds(
     folder: Location | None = None,
     config_dir: Location | None = None,
     quiet: bool = False,
+    resume: bool = False,
     **keys: Any,
 ) -> Generator[dict[str, Any], None, None]:
     """Runs one experiment as `run` does, a round at a time: the iterable of a `for` loop.
 
-    Yields the line of metrics.csv of every round, None for an empty cell. Who leaves the loop, or closes what this
-    returns, interrupts the run, and `fedexp resume` goes on with it. While the loop lasts, the process is the run's:
-    one computing thread, and its logging; another loop must wait for the end of this one.
+    Yields the line of metrics.csv of every round, None for an empty cell. A `break` interrupts the run. The same call
+    with `resume=True` goes on with what its `folder` holds, and yields the rounds that are missing. While the loop
+    lasts, the process is the run's: one computing thread, and its logging; another loop must wait for its end.
 
     Raises like `run`, in the loop.
     """
     words = run_words(overrides, keys, folder)
     with one_run_at_a_time(), one_loop_at_a_time(), isolate_process(), unwrapped_errors():
         composer, request = compose_run(words, config_dir)
-        with closing(single_rounds(composer, request, not quiet)) as lines:
+        if resume and folder is not None and folders.is_run(Path(folder)):
+            lines = remaining_rounds(composer, request, Path(folder), not quiet)
+        else:
+            lines = single_rounds(composer, request, not quiet)
+        with closing(lines):
             yield from lines
 
 
@@ -150,6 +161,48 @@ def resume(
         with failed_points_as_error():
             launch.resume(path, overrides, trust)
     return frame(path.absolute()) if folders.is_sweep(path) else load(path, trust_modules=trust_modules)
+
+
+def load_sweep(folder: Location) -> "pd.DataFrame":
+    """The table of a sweep as `sweep` returns it, also of one that has not ended, or whose points failed; runs nothing.
+
+    Raises:
+        ConfigError: the folder holds no sweep.
+    """
+    path = Path(folder)
+    if not folders.is_sweep(path):
+        raise ConfigError(f"there is no sweep in {path}; load_sweep needs the folder of one, load that of a run")
+    return frame(path.resolve())
+
+
+def compare(
+    *runs: str,
+    against: str | Sequence[str],
+    measures: Sequence[str] = (),
+    unequal: Sequence[str] = (),
+) -> "pd.DataFrame":
+    """Tests the differences of methods, runs paired by seed, as `fedexp compare` does.
+
+    `compare("many", "algorithm=scaffold", against=["many", "algorithm=fedavg"], measures=["test_accuracy"])`
+
+    Args:
+        runs: folders of runs or sweeps, and words KEY=VALUE that pick runs of them: the methods A.
+        against: the same of the one method B.
+        measures: what is compared; by default the main metric, its area, the loss's area, and rounds to a target.
+        unequal: epochs, steps, megabytes: what of the budget may differ.
+
+    Returns: a row a method of A and quantity: mean `difference` A - B with its 95 % interval `low` to `high`, counts of
+    wins, ties and losses, two Holm-corrected p-values, what so many pairs could have shown, and the `verdict`.
+
+    Raises:
+        ConfigError: the runs cannot be paired, or are of other data, splits or budgets.
+    """
+    from fedexp.commands.compare import compare_runs
+    from fedexp.compare import page
+
+    b_words = [against] if isinstance(against, str) else list(against)
+    with unwrapped_errors():
+        return page.frame(compare_runs(list(runs), b_words, measures, unequal).comparison)
 
 
 def _watch(on_round: Callable[[dict[str, Any]], object]) -> Callable[[dict[str, Any]], None]:

@@ -109,11 +109,13 @@ def load(folder: str | PathLike[str], trust_modules: Sequence[str] = ()) -> Fini
         ConfigError: it holds no run, several, or one without a round.
     """
     path = Path(folder)
+    if path.is_symlink():  # outputs/latest will be another run's one day
+        path = path.resolve()
     shown = display_path(path)
     if not path.is_dir():
         raise ConfigError(f"there is no folder {shown}; load needs that of a run, e.g. outputs/latest")
     if folders.is_sweep(path):
-        raise ConfigError(f"{shown} must be the folder of one run, but is a sweep; fedexp.resume gives its table")
+        raise ConfigError(f"{shown} must be the folder of one run, but is a sweep; fedexp.load_sweep gives its table")
     if folders.is_search(path) or folders.is_contest(path):
         raise ConfigError(f"{shown} must be the folder of one run, but holds several; give one of them")
     if not folders.is_finished(path) and not len(run_tables.read_frame(path / "metrics.csv")):

@@ -1,6 +1,7 @@
 """Messages in the words of a script: arguments of functions where the command line has flags."""
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -15,6 +16,10 @@ _PHRASES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"--config-dir\b", "config_dir"),
     (r"--trust-modules\b", "trust_modules"),
     (r"--(round|client|quiet)\b", r"\1"),
+    (r"--unequal (\w+)", r"unequal=['\1']"),
+    (r"--(measures|against)\b", r"\1"),
+    (r"(with|again): fedexp resume (.+)$", lambda match: f"{match[1]}: fedexp.resume({shlex.split(match[2])[0]!r})"),
+    ("all reasons are above and in", "all reasons are in"),
     (r"\badd -m to run each of them", "call fedexp.sweep to run each of them"),
     (r"\bwrite -m (\S+=\S+)", r'call fedexp.sweep("\1")'),
     (r"; write (each apart: )?((?:[\w./+]+=\S+ ?)+)$", lambda match: f"; write {_strings(match[2])}"),

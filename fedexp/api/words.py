@@ -1,10 +1,13 @@
 """From the arguments of a function to the words of the command, composed and refused as there."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
+import numpy as np
 import torch.distributed as dist
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
@@ -19,12 +22,14 @@ from fedexp.sweep import point_list
 
 Location = str | PathLike[str]
 
+_ARGUMENTS = {name.replace("_", ""): name for name in ("folder", "config_dir", "quiet", "on_round", "points")}
+_PLAIN = (str, int, float, bool, NoneType, Mapping, Sequence, PathLike, np.generic)
 _SWEEPS = "call fedexp.sweep for several"
 
 
 def run_words(overrides: Sequence[str], keys: Mapping[str, Any], folder: Location | None = None) -> list[str]:
     """The words of a run; raises ConfigError where a word and a keyword argument contradict each other."""
-    _refuse_functions(keys)
+    keys = _plain_values(keys)
     keyword_words = [f"{key}={override_text(value)}" for key, value in keys.items()]
     keyword_words += [] if folder is None else [f"hydra.run.dir={override_text(folder)}"]
     refuse_contradictions(overrides, keyword_words)
@@ -38,7 +43,7 @@ def sweep_words(
     folder: Location | None,
 ) -> list[str]:
     """The words of a sweep; a list, tuple or range gives several values of its key."""
-    _refuse_functions(keys)
+    keys = _plain_values(keys)
     several = {key: value for key, value in keys.items() if isinstance(value, list | tuple | range)}
     keyword_words = [f"{key}={override_text(value)}" for key, value in keys.items() if key not in several]
     keyword_words += [f"{key}={','.join(map(override_text, values))}" for key, values in several.items()]
@@ -48,6 +53,30 @@ def sweep_words(
     return words if points is None else [*words, f"points={_points_text(points)}"]
 
 
+def _plain_values(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """The keyword arguments with lists in place of vectors and iterators.
+
+    Raises:
+        ConfigError: one is misspelt, or its value is an object that no words can give.
+    """
+    for key in keys:
+        if close := difflib.get_close_matches(key.replace("_", ""), _ARGUMENTS, n=1, cutoff=0.8):
+            raise ConfigError(f"unknown argument {key}; did you mean {_ARGUMENTS[close[0]]}?")
+    _refuse_functions(keys)
+    values = {}
+    for key, value in keys.items():
+        is_vector = isinstance(value, np.ndarray) and value.ndim == 1
+        final_value = list(value) if is_vector or isinstance(value, Iterator) else value
+        entries = [final_value, *(final_value if isinstance(final_value, list | tuple) else ())]
+        if odd := [entry for entry in entries if not isinstance(entry, _PLAIN)]:
+            raise ConfigError(
+                f"{key} must be given in words, numbers or lists, got an object of {type(odd[0]).__name__}; "
+                "data goes into a file: dataset=npz reads arrays, dataset=table a CSV"
+            )
+        values[key] = final_value
+    return values
+
+
 def _refuse_functions(keys: Mapping[str, Any]) -> None:
     """Raises ConfigError for a function or a class: other processes, and a later `verify`, must find it in a file."""
     for key, value in keys.items():
@@ -55,7 +84,8 @@ def _refuse_functions(keys: Mapping[str, Any]) -> None:
             if callable(entry):
                 name = getattr(entry, "__name__", type(entry).__name__)
                 label = name if name.isidentifier() else "NAME"
-                cure = f'mine.py, and give "mine:{label}"' if key == "evaluation.metrics" else "as fedexp new does"
+                named = f'my_metrics.py, and give "my_metrics:{label}"'
+                cure = named if key == "evaluation.metrics" else "as fedexp new does"
                 raise ConfigError(f"{key} must be given in words, got the object {name}; write it into a file, {cure}")
 
 

@@ -10,7 +10,7 @@ data may be compared: what sets them apart is told.
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedexp.commands.arguments import candidates
 from fedexp.commands.arguments.fail_if import report_failed
@@ -23,6 +23,7 @@ from fedexp.process.terminal import width
 from fedexp.run.folders import OUTPUTS, is_run, is_sweep
 
 if TYPE_CHECKING:
+    from fedexp.compare.conditions import Condition
     from fedexp.compare.pairing import MethodPair
     from fedexp.compare.study import Comparison
     from fedexp.report.read.runs import Run
@@ -72,24 +73,20 @@ def act(words: list[str]) -> int:
         (position for position, word in enumerate(words) if word.partition("=")[0] == "--against"), len(words)
     )
     arguments = build_parser().read(words[:split_position])
-    a = _side("before", vars(arguments).pop("runs"))
+    a_words = vars(arguments).pop("runs")
     arguments = build_parser().read(words[split_position:], arguments)
-    b = _side("after", [*arguments.against, *arguments.runs], a[0][0])
-    from fedexp.compare import conditions, page, pairing, study
-    from fedexp.report.read.runs import collect_runs
+    b_words = [*arguments.against, *arguments.runs]
+    from fedexp.compare import conditions, page
 
-    sides = [collect_runs(folders, "compare")[0] for folders, _ in (a, b)]
-    a_runs, b_runs = (_pick_runs(runs, *side) for runs, side in zip(sides, (a, b), strict=True))
-    checks = [conditions.parse(text, [*a_runs, *b_runs]) for text in arguments.fail_if]
-    method_pairs = pairing.pair_methods(a_runs, b_runs, set(arguments.unequal))
-    comparison = study.compare_methods(method_pairs, arguments.measures)
+    compared = compare_runs(a_words, b_words, arguments.measures, arguments.unequal, arguments.fail_if)
+    comparison, method_pairs, sides = compared.comparison, compared.method_pairs, compared.sides
     target = arguments.out or OUTPUTS / NAME
     try:
         picture = _draw_ranks(target, comparison, method_pairs, sides)
         written = [*picture, *_write_page(arguments.out, comparison, method_pairs, picture)]
     except OSError as error:
         raise ConfigError(f"cannot write {display_path(target)}: {error.strerror}; give another --out") from error
-    failed = conditions.failures(checks, method_pairs)
+    failed = conditions.failures(compared.checks, method_pairs)
     with json_document(arguments.json) as content:
         if arguments.json:
             content |= {**page.document(comparison, method_pairs), "failed": failed, "written": written}
@@ -97,6 +94,39 @@ def act(words: list[str]) -> int:
         sys.stdout.write(text_report + "".join(f"written  {display_path(path)}\n" for path in written))
         sys.stdout.flush()
     return report_failed(failed)
+
+
+class Compared(NamedTuple):
+    """A comparison with the runs of both sides, those of A and B that were paired, and conditions on it."""
+
+    comparison: "Comparison"
+    method_pairs: "Sequence[MethodPair]"
+    sides: "Sequence[Sequence[Run]]"
+    checks: "Sequence[Condition]"
+
+
+def compare_runs(
+    a_words: Sequence[str],
+    b_words: Sequence[str],
+    measures: Sequence[str] = (),
+    unequal: Sequence[str] = (),
+    fail_if: Sequence[str] = (),
+) -> Compared:
+    """Compares the runs that the words of each side name: folders, and KEY=VALUE to pick runs of them.
+
+    Raises:
+        ConfigError: they cannot be read or paired, or a condition names what they do not have.
+    """
+    from fedexp.compare import conditions, pairing, study
+    from fedexp.report.read.runs import collect_runs
+
+    a = _side("before", a_words)
+    b = _side("after", b_words, a[0][0])
+    sides = [collect_runs(folders, "compare")[0] for folders, _ in (a, b)]
+    a_runs, b_runs = (_pick_runs(runs, *side) for runs, side in zip(sides, (a, b), strict=True))
+    checks = [conditions.parse(text, [*a_runs, *b_runs]) for text in fail_if]
+    method_pairs = pairing.pair_methods(a_runs, b_runs, set(unequal))
+    return Compared(study.compare_methods(method_pairs, list(measures)), method_pairs, sides, checks)
 
 
 def _side(name: str, words: Sequence[str], a_folder: Path | None = None) -> tuple[list[Path], dict[str, str]]:

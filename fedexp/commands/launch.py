@@ -18,10 +18,11 @@ from fedexp.config import saved_config
 from fedexp.config.compose import Composer, Request, make_composer, raw_config, resolve_config
 from fedexp.config.hydra_errors import explain_unknown_key, refuse_missing_folders
 from fedexp.config.location import conf_dir
+from fedexp.config.override_text import short_text
 from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
-from fedexp.core.nested import walk
+from fedexp.core.nested import flatten_keys, walk
 from fedexp.files.atomic import display_path, shell_path
 from fedexp.files.summary_bounds import Bound
 from fedexp.process import logs
@@ -35,6 +36,8 @@ from fedexp.sweep.repeated_keys import warn_of_repeated_keys
 from fedexp.sweep.unswept_keys import warn_of_unswept_keys
 
 Watch = Callable[[dict[str, Any]], None]  # called with the line of every round
+
+_SHOWN = 3  # keys in a message
 
 log = logging.getLogger(__name__)
 
@@ -129,6 +132,35 @@ def single_rounds(composer: Composer, request: Request, console: bool) -> Genera
             yield from rounds(valid_run.config, folder, valid_run.exp)
         except GeneratorExit:  # a script that leaves its loop has not failed
             log.info("left before its end; continue with: fedexp resume %s", shell_path(folder))
+
+
+def remaining_rounds(
+    composer: Composer, request: Request, folder: Path, console: bool, watch: Watch | None = None
+) -> Generator[dict[str, Any], None, None]:
+    """Continues the run of a folder for a script that asks for the same run, and yields the line of every round.
+
+    Raises:
+        ConfigError: the folder holds another run.
+    """
+    config = _valid_run(composer, request).config
+    saved = read_config(folder)
+    keys, saved_keys = flatten_keys(config), flatten_keys(saved)
+    if changed := [key for key in {**saved_keys, **keys} if saved_keys.get(key) != keys.get(key)]:
+        differences = ", ".join(f"{key}={short_text(saved_keys.get(key))}" for key in changed[:_SHOWN])
+        raise ConfigError(
+            f"{display_path(folder)} holds another run, with {differences}{', ...' if len(changed) > _SHOWN else ''}; "
+            "choose another folder"
+        )
+    with exit_on_error(folder):
+        from fedexp.run.run import remaining_rounds
+
+        logs.log_to(folder, console)
+        yield from remaining_rounds(config, folder, watch)
+
+
+def _valid_run(composer: Composer, request: Request) -> ValidRun:
+    config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
+    return validate_config(composer, config, request.overrides)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from typing import Any
 
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError
-from fedexp.core.importing import FACTORY, find_package
+from fedexp.core.imports.importing import FACTORY, find_package
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.locks import file_lock
 from fedexp.files.url_credentials import is_in_environment

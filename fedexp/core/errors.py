@@ -1,7 +1,9 @@
 """The two errors that end a command, each with its exit code, and the hint for a mistyped name."""
 
 import difflib
+import os
 import re
+import traceback
 from collections.abc import Mapping, Sequence
 
 MAX_LISTED = 40  # names that are still listed one by one
@@ -10,11 +12,26 @@ _CLOSE = 0.6  # share of the letters that a name must have in common with anothe
 MAX_MESSAGE = 400  # characters of an exception's words that are shown
 
 
-class ConfigError(ValueError):
+def full_error() -> bool:
+    """Whether the user asked for tracebacks."""
+    return "1" in (os.environ.get("FEDEXP_DEBUG"), os.environ.get("HYDRA_FULL_ERROR"))
+
+
+class OneLineError(BaseException):
+    """An error whose message says all that its user needs."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows of it, in a notebook, in place of the frames of this package."""
+        if full_error():
+            return traceback.format_exception(self)
+        return [f"{type(self).__name__}: {self}"]
+
+
+class ConfigError(OneLineError, ValueError):
     """What was asked cannot be done; the message is one readable line and the exit code is 2."""
 
 
-class RunError(RuntimeError):
+class RunError(OneLineError, RuntimeError):
     """A run that had to end; the message says why in words that help, and the exit code is 1."""
 
 

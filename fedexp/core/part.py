@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 from fedexp.core.errors import ConfigError, did_you_mean, missing_package_hint
-from fedexp.core.importing import import_object
+from fedexp.core.imports.importing import import_object
 
 MAX_INTEGER = 10**9  # bound of whole numbers that have none of their own; no count of an experiment is larger
 

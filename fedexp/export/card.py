@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 
 from fedexp.config import saved_config
-from fedexp.core.importing import import_object
+from fedexp.core.imports.importing import import_object
 from fedexp.export.client_scores import client_scores, example_counts
 from fedexp.export.trained_model import TrainedModel
 from fedexp.parts.model.torch import factory_arguments

@@ -89,12 +89,13 @@ class Encoder:
         """Which columns of rows have numbers far from all of training, in a line; empty if there are none."""
         return describe_far_numbers(frame, self.columns)
 
-    def inputs(self, x: torch.Tensor) -> torch.Tensor:
+    def inputs(self, x: "torch.Tensor | np.ndarray") -> torch.Tensor:
         """Examples `[B, *shape]` in their stored form as inputs of the network, float32; tokens stay int64.
 
         Raises:
             ConfigError: they have another shape or type.
         """
+        x = torch.as_tensor(x)
         if tuple(x.shape[1:]) != self.shape or x.dtype != getattr(torch, self.dtype):
             got = f"{str(x.dtype).removeprefix('torch.')} {list(x.shape)}"
             raise ConfigError(
@@ -120,11 +121,12 @@ class Encoder:
             )
         if self.targets == "numbers":
             columns = self.target_columns or tuple(map(Column, self.answers))
-            values = outputs.double().numpy()
+            values = outputs.detach().double().numpy()
             return {
                 f"predicted {column.name}": values[:, number] * column.std + column.mean
                 for number, column in enumerate(columns)
             }
+        outputs = outputs.detach()
         probabilities = (outputs.softmax(dim=1) if self.targets == "class" else outputs.sigmoid()).numpy()
         shares = {f"probability {name}": probabilities[:, number] for number, name in enumerate(self.answers)}
         if self.targets == "labels":

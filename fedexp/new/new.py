@@ -37,8 +37,8 @@ COPIES = {  # our option that a new part of a group is a copy of
 LINE = 120  # characters
 BUNDLE = 'chooses options of other groups and needs no code; write a YAML file as "An experiment" in docs/parts.md does'
 METRIC = (
-    "is a function f2(probabilities, targets) that returns a number; write it into mine.py and add "
-    "'evaluation.metrics=[accuracy,mine:f2]'"
+    "is a function f2(probabilities, targets) that returns a number; write it into my_metrics.py and add "
+    "'evaluation.metrics=[accuracy,my_metrics:f2]'"
 )
 HYDRAS = "is Hydra's own, and runs the points of a sweep; install a plugin of Hydra"
 NO_PARTS = {

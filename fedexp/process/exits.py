@@ -2,14 +2,13 @@
 
 import errno
 import logging
-import os
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
-from fedexp.core.errors import ConfigError, RunError, first_line
+from fedexp.core.errors import ConfigError, RunError, first_line, full_error
 from fedexp.core.signals import exit_code
 from fedexp.files.atomic import shell_path
 from fedexp.files.open_folders import FolderGoneError
@@ -106,11 +105,6 @@ def name_too_long(error: OSError) -> str:
     if (size := len(longest.encode())) > MOST_BYTES:
         return f"a name of a file or folder must have at most {MOST_BYTES} bytes, but {longest[:40]}... has {size}"
     return f"the path of a file or folder must be shorter, but {path[:40]}... has {len(path.encode()):,} bytes"
-
-
-def full_error() -> bool:
-    """Whether the user asked for tracebacks."""
-    return "1" in (os.environ.get("FEDEXP_DEBUG"), os.environ.get("HYDRA_FULL_ERROR"))
 
 
 def _describe_os_error(folder: Path | None, error: OSError) -> str:

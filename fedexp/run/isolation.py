@@ -1,6 +1,7 @@
 """Restores what a run changes in its process: a command ends with its run, but a script goes on."""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,7 +22,11 @@ _REPLACED_SINGLETONS = (GlobalHydra, HydraConfig, VersionBase)
 def isolate_process() -> Iterator[None]:
     """Runs the block with a new Hydra and one computing thread, and restores the process's state at the end."""
     with _own_hydra(), _one_thread(), _own_kernels(), _own_tensors(), _own_environment(), logs.restore_logging():
-        yield
+        hook = sys.excepthook
+        try:
+            yield
+        finally:
+            sys.excepthook = hook  # PyTorch's process groups put their ranks before every line of a later traceback
 
 
 @contextmanager

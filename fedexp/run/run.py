@@ -57,9 +57,17 @@ def rounds(
 
 def complete(config: dict[str, Any], folder: Path, watch: Watch | None = None) -> None:
     """Takes a run from its present state to its end, unless it is finished; raises like `run` and `watch`."""
+    _finish(remaining_rounds(config, folder, watch))
+
+
+def remaining_rounds(config: dict[str, Any], folder: Path, watch: Watch | None = None) -> Iterator[Row]:
+    """Takes a run from its present state to its end, and yields the line of every round; none of a finished one.
+
+    Raises like `run` and `watch`.
+    """
     with folders.lock_folder(folder):
         if not folders.is_finished(folder):
-            _finish(_conduct(config, build_experiment(config), folder, watch))
+            yield from _conduct(config, build_experiment(config), folder, watch)
 
 
 def resume(config: dict[str, Any], folder: Path, trust: Trust = NO_TRUST) -> None:

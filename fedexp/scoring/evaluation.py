@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from fedexp.config.vocabulary.synonyms import metric_synonym
 from fedexp.core.errors import ConfigError, did_you_mean
-from fedexp.core.importing import FACTORY
+from fedexp.core.imports.importing import FACTORY
 from fedexp.core.part import Part, Range
 from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, MULTI_VALUED, SHARES, metric_name
 from fedexp.maths.unseen import unseen_count
@@ -94,7 +94,7 @@ def refuse_names(entries: tuple[str, ...]) -> None:
             hint = metric_synonym(entry) or _as_function(entry)
             cure = f"write {hint}" if hint else did_you_mean(entry, BUILT_IN)
             if cure.startswith("known") and entry.isidentifier():
-                cure = f"write mine:{entry} for a function in mine.py; {cure}"
+                cure = f"write my_metrics:{entry} for a function in my_metrics.py; {cure}"
             raise ConfigError(
                 f"Evaluation.metrics must be built-in metrics, or functions of yours as module:function, got {entry}; "
                 f"{cure}"

@@ -16,7 +16,7 @@ import numpy as np
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.fields import describe_value
-from fedexp.core.importing import import_object
+from fedexp.core.imports.importing import import_object
 from fedexp.core.user_code import refuse_changed_settings, refuse_errors
 
 KEY = "evaluation.metrics"

@@ -215,8 +215,8 @@ def failure_message(failed: list[PointEnd], points: int, folder: Path) -> str:
         ", ..." if len(failed) > SHOWN else ""
     )
     has_files = any((outcome.folder / TRACEBACK).is_file() for outcome in failed)
-    reasons = f"the reasons are above and in their {TRACEBACK}" if has_files else "the reasons are above"
-    message = f"{len(failed)} of {points} points failed: {named}; {reasons}"
+    reasons = f"all reasons are above and in their {TRACEBACK}" if has_files else "all reasons are above"
+    message = f"{len(failed)} of {points} points failed: {named}; the first: {failed[0].message}; {reasons}"
     finished_count = sum(folders.is_finished(outcome.folder) for outcome in failed)
     if finished_count < len(failed):
         message += (

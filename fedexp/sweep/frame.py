@@ -7,25 +7,32 @@ from typing import TYPE_CHECKING, Any
 from fedexp.config import saved_config
 from fedexp.core.nested import lookup
 from fedexp.files import summary_json
+from fedexp.files.untrusted import read_regular
+from fedexp.process.terminal import escape_controls
 from fedexp.report.read.runs import natural_order
 from fedexp.report.topics import sweep_table
+from fedexp.sweep.run_point import TRACEBACK
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_MOST_BYTES = 10_000_000  # of a traceback
 NUMBERS = ("final_{main}", "best_{main}", "loss_auc", "{main}_auc", "rounds", "updates", "host_s", "sim_s")
 
 
 def frame(folder: Path) -> "pd.DataFrame":
-    """A row a point: the keys that differ, seed, folder, and numbers of its summary, empty where it did not end."""
+    """A row a point: the keys that differ, seed, folder, and numbers of its summary, empty where it did not end.
+
+    Where points failed, a column `failed` says why, in the words of the error.
+    """
     import pandas as pd
 
-    return pd.DataFrame(
-        [
-            {**point["varied"], "seed": point["seed"], "folder": point["folder"], **point["numbers"]}
-            for point in points(folder)
-        ]
-    )
+    rows = [
+        {**point["varied"], "seed": point["seed"], "folder": point["folder"], **point["numbers"]}
+        for point in points(folder)
+    ]
+    failures = [_failure(Path(row["folder"])) for row in rows]
+    return pd.DataFrame(rows).assign(**{"failed": failures} if any(failures) else {})
 
 
 def points(folder: Path) -> list[dict[str, Any]]:
@@ -49,6 +56,14 @@ def points(folder: Path) -> list[dict[str, Any]]:
         }
         for point_folder, run, summary, saved in zip(folders, runs, summaries, configs, strict=True)
     ]
+
+
+def _failure(point_folder: Path) -> str | None:
+    """The last line of the traceback that a failed point has left; None where there is none."""
+    if not (point_folder / TRACEBACK).is_file():
+        return None
+    lines = read_regular(point_folder / TRACEBACK, _MOST_BYTES).decode(errors="replace").strip().splitlines()
+    return escape_controls(lines[-1].partition(": ")[2] or lines[-1]) if lines else None
 
 
 def _value(saved: saved_config.SavedConfig, key: str, word: str | None) -> Any:

@@ -58,8 +58,8 @@ def test_a_failing_point_is_named_and_the_others_go_on(monkeypatch, capsys):
     said = capsys.readouterr()
     assert "failed: point 1 (seed=1): not finite\n" in said.out
     assert said.err == (
-        "fedexp: 1 of 3 points failed: many/1; the reasons are above and in their traceback.txt; "
-        "to try them again: fedexp resume many\n"
+        "fedexp: 1 of 3 points failed: many/1; the first: not finite; all reasons are above and in their "
+        "traceback.txt; to try them again: fedexp resume many\n"
     )
     assert len(recorder.calls) == 3
     assert "RunError: not finite" in Path("many/1/traceback.txt").read_text()
@@ -83,7 +83,9 @@ def test_the_reason_of_a_failure_may_find_no_room(monkeypatch, capsys):
     ending_with(monkeypatch, RunError("not finite"), at_seed=0)
     monkeypatch.setattr(import_module("fedexp.sweep.run_point"), "write_atomically", full)
     assert cli.main(["run", "-m", "seed=0,1", "hydra.sweep.dir=many"]) == 1
-    assert "1 of 2 points failed: many/0; the reasons are above; to try" in capsys.readouterr().err
+    assert (
+        "1 of 2 points failed: many/0; the first: not finite; all reasons are above; to try" in capsys.readouterr().err
+    )
     assert Path("many/1/summary.json").exists()
 
 

@@ -82,7 +82,7 @@ from fedexp import cli
         (
             ["new", "metric", "f2"],
             "metric cannot be an own part: it is a function f2(probabilities, targets) that returns a number; write it "
-            "into mine.py and add 'evaluation.metrics=[accuracy,mine:f2]'",
+            "into my_metrics.py and add 'evaluation.metrics=[accuracy,my_metrics:f2]'",
         ),
         (["list", "model", "mpl"], "unknown option of model mpl; did you mean mlp?"),
         (["run", "fleet.dropout=0.3"], "unknown key fleet.dropout; it belongs to fleet=half_normal or fleet=simulated"),

@@ -9,6 +9,7 @@ from processes import typed
 
 from fedexp import cli
 from fedexp.commands.completion import complete
+from fedexp.compare import critical_difference
 from fedexp.report.draw import style
 from fedexp.report.read.methods import group_runs
 from fedexp.report.read.runs import collect_runs
@@ -94,7 +95,7 @@ def test_more_methods_are_ranked_and_drawn(two, method, capsys):
 def test_a_method_has_the_colour_that_a_report_gives_it(two, method, monkeypatch, capsys):
     method("ucb", [0.8] * 6)
     drawn = []
-    monkeypatch.setattr("fedexp.compare.critical_difference.draw", lambda *words: drawn.append(words))
+    monkeypatch.setattr(critical_difference, "draw", lambda *words: drawn.append(words))
     assert cli.main(["compare", ".", "selector=ucb", "--against", ".", "selector=random"]) == 0
     assert drawn == [], "two methods have no ranks"
     assert cli.main(["compare", ".", "--against", ".", "selector=random"]) == 0

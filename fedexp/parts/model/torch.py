@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import nn
 
-from fedexp.core.importing import FACTORY, import_object
+from fedexp.core.imports.importing import FACTORY, import_object
 from fedexp.core.user_code import refuse_errors
 from fedexp.parts import ConfigError, Facts, Model, did_you_mean
 

@@ -1,0 +1,89 @@
+"""Modules of one's own as their files are now: in a notebook they change between two runs of one process.
+
+A module that was imported stays what it was, whatever becomes of its file, but a run folder keeps a digest of the file.
+So before a run those modules are forgotten whose files, or files beside them that were imported too, have changed.
+"""
+
+import sys
+from contextlib import suppress
+from importlib import invalidate_caches
+from importlib.util import source_hash
+from pathlib import Path
+from types import ModuleType
+
+_PYC_HEADER = slice(8, 16)  # time and size of the source from which Python compiled a module, 4 bytes each
+_INSTALLED = {"site-packages", "dist-packages"}
+
+_hashes: dict[str, bytes] = {}  # of the source of each module, as it was when it was imported
+
+
+def remember(package: str) -> None:
+    """Notes the sources of the modules that were imported from the folder of a package just now."""
+    for name, file in _modules_beside(package).items():
+        if name not in _hashes:
+            with suppress(OSError):
+                _hashes[name] = source_hash(file.read_bytes())
+
+
+def forget_changed() -> None:
+    """Forgets the imported modules of all packages and folders in which one has changed: they are imported again."""
+    for changed in {name.partition(".")[0] for name in _hashes if _has_changed(name)}:
+        _forget(changed)
+
+
+def forget_stale(package: str) -> None:
+    """Forgets a module that the user imported and changed since, as far as Python's cache of it tells."""
+    if package not in _hashes and any(map(_differs_from_cache, _modules_beside(package))):
+        _forget(package)
+
+
+def _forget(package: str) -> None:
+    for name in _modules_beside(package):
+        sys.modules.pop(name, None)
+        _hashes.pop(name, None)
+    _hashes.pop(package, None)
+    invalidate_caches()
+
+
+def _has_changed(name: str) -> bool:
+    file = _file(sys.modules.get(name))
+    try:
+        return file is None or source_hash(file.read_bytes()) != _hashes[name]
+    except OSError:
+        return True
+
+
+def _differs_from_cache(name: str) -> bool:
+    module = sys.modules[name]
+    file, cache = _file(module), getattr(module, "__cached__", None)
+    if file is None or cache is None:
+        return False
+    with suppress(OSError):
+        source, header = file.stat(), Path(cache).read_bytes()[_PYC_HEADER]
+        expected = (int(source.st_mtime) & 0xFFFFFFFF, source.st_size & 0xFFFFFFFF)
+        return header != b"".join(number.to_bytes(4, "little") for number in expected)
+    return False
+
+
+def _modules_beside(package: str) -> dict[str, Path]:
+    """The imported modules of a package, or those in the folder of a module; none of what is installed."""
+    module = sys.modules.get(package)
+    root = _file(module)
+    if root is None or _INSTALLED & set(root.parts):
+        return {}
+    is_package = hasattr(module, "__path__")
+    files = {name: _file(loaded) for name, loaded in list(sys.modules.items()) if name != "__main__"}
+    return {
+        name: file
+        for name, file in files.items()
+        if file is not None and (file.is_relative_to(root.parent) if is_package else file.parent == root.parent)
+    }
+
+
+def _file(module: ModuleType | None) -> Path | None:
+    """The source of a module, of a package without `__init__.py` a file that is not there but in its folder."""
+    file = getattr(module, "__file__", None)
+    if file is None:
+        folders = list(getattr(module, "__path__", ()))
+        return Path(folders[0]) / "__init__.py" if folders else None
+    return Path(file) if file.endswith(".py") else None
