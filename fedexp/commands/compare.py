@@ -9,6 +9,7 @@ data may be compared: what sets them apart is told.
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -118,15 +119,21 @@ def compare_runs(
         ConfigError: they cannot be read or paired, or a condition names what they do not have.
     """
     from fedexp.compare import conditions, pairing, study
+    from fedexp.report.read.methods import labels_beside
     from fedexp.report.read.runs import collect_runs
+    from fedexp.report.topics import provenance
 
     a = _side("before", a_words)
     b = _side("after", b_words, a[0][0])
-    sides = [collect_runs(folders, "compare")[0] for folders, _ in (a, b)]
+    sides, roundless = zip(*(collect_runs(folders, "compare") for folders, _ in (a, b)), strict=True)
     a_runs, b_runs = (_pick_runs(runs, *side) for runs, side in zip(sides, (a, b), strict=True))
     checks = [conditions.parse(text, [*a_runs, *b_runs]) for text in fail_if]
     method_pairs = pairing.pair_methods(a_runs, b_runs, set(unequal))
-    return Compared(study.compare_methods(method_pairs, list(measures)), method_pairs, sides, checks)
+    comparison = study.compare_methods(method_pairs, list(measures))
+    lost = {run.folder.resolve(): run for runs in roundless for run in runs}
+    notes = provenance.lost_runs(labels_beside([*sides[0], *sides[1]], [*lost.values()]))
+    comparison = replace(comparison, notes=(*comparison.notes, *notes))
+    return Compared(comparison, method_pairs, sides, checks)
 
 
 def _side(name: str, words: Sequence[str], a_folder: Path | None = None) -> tuple[list[Path], dict[str, str]]:

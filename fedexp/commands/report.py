@@ -36,7 +36,7 @@ def build_parser() -> Parser:
     help_text = "the columns of the tables, by their names; e.g. 'final accuracy,RoA@0.8'"
     parser.add_flag(help_text, "--columns", type=_columns, metavar="NAMES")
     parser.add_flag("accuracies and other shares in percent", "--percent", action="store_true")
-    help_text = "behind ± half of Student's 95 % interval of the mean, instead of the standard deviation"
+    help_text = "behind ± half of Student's 95 %% interval of the mean, instead of the standard deviation"
     parser.add_flag(help_text, "--interval", action="store_true")
     parser.add_flag(
         "the page: FILE.html, FILE.md or FILE.tex", "--out", type=_page, values=complete_folder, metavar="FILE"
@@ -57,25 +57,15 @@ def act(words: list[str]) -> int:
         )
     directories = list(map(Path, arguments.folders))
     page = arguments.out or (directories[0] if len(directories) == 1 else OUTPUTS) / NAME
-    from fedexp.report.read import methods, runs
-    from fedexp.report.topics import provenance
-    from fedexp.report.topics.chosen_columns import describe_lack
-    from fedexp.report.topics.grid import notes as grid_notes
-    from fedexp.report.topics.unequal import unequal_conditions
-
-    collected_runs, empty = runs.collect_runs(directories)
-    grouped = methods.group_runs(collected_runs)
-    folders = [*(run.folder for run in collected_runs), *empty]
-    notes = [*unequal_conditions(grouped), *_unfinished_sweeps(folders, directories)]
-    if arguments.grid:
-        notes += grid_notes.caveats([run for method in grouped for run in method.runs], arguments.grid)
-    caveats = notes if arguments.grid else [*notes, *provenance.caveats(grouped, empty)]
+    grouped, notes, caveats = _collect(directories, arguments.grid)
     try:
         titled_grids, documents, lacking = _write_report(page, grouped, caveats, arguments)
     except OSError as error:
         raise ConfigError(
             f"cannot write the report {display_path(page)}: {error.strerror}; give another --out"
         ) from error
+    from fedexp.report.topics.chosen_columns import describe_lack
+
     notes += map(describe_lack, lacking)
     with json_document(arguments.json) as content:
         if arguments.json:
@@ -84,6 +74,25 @@ def act(words: list[str]) -> int:
             sys.stdout.write(f"{title}\n\n{table.fit_width(width(arguments.wide), '--wide shows them')}\n")
         sys.stdout.write("".join([*(f"note  {note}\n" for note in notes), f"page  {display_path(page)}\n"]))
     return 0
+
+
+def _collect(directories: list[Path], grid: tuple[str, str] | None) -> "tuple[list[Method], list[str], list[str]]":
+    """The methods below the directories, what is to be said of them on the terminal, and on the page."""
+    from fedexp.report.read import methods, runs
+    from fedexp.report.topics import provenance
+    from fedexp.report.topics.grid import notes as grid_notes
+    from fedexp.report.topics.unequal import unequal_conditions
+
+    collected_runs, roundless = runs.collect_runs(directories)
+    grouped = methods.group_runs(collected_runs)
+    folders = [run.folder for run in (*collected_runs, *roundless)]
+    notes = [*unequal_conditions(grouped), *_unfinished_sweeps(folders, directories)]
+    notes += provenance.lost_runs(methods.labels_beside(collected_runs, roundless))
+    if grid is None:
+        return grouped, notes, [*notes, *provenance.caveats(grouped)]
+    grouped = methods.group_runs([*collected_runs, *roundless])
+    notes += grid_notes.caveats([run for method in grouped for run in method.every_run], grid)
+    return grouped, notes, notes
 
 
 def _write_report(

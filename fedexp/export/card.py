@@ -177,7 +177,6 @@ def _data_text(trained: TrainedModel) -> str:
 def _title(record: RunRecord) -> str:
     """The options of dataset and model, and what the run is called."""
     run = runs.read(record.folder)
-    assert run is not None  # it has rounds
     chosen = options(run)
     return f"{chosen.get('dataset', 'its data')}: {chosen.get('model', 'network')}, {single_label(run)}"
 

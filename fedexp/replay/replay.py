@@ -186,7 +186,7 @@ def read_result(job: Job, folder: Path) -> Result:
         ConfigError: its folder does not have what is measured.
     """
     run, summary = runs.read(folder), summary_json.read(folder)
-    if run is None or summary is None:
+    if summary is None:
         raise ConfigError(f"{display_path(folder)} has not finished; remove it and run the table again")
     last = [line["digest"] for line in run_tables.read_lines(folder / digests.NAME, digests.COLUMNS)][-1:]
     return Result(

@@ -8,13 +8,13 @@ from typing import Any
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.files import run_tables
 from fedexp.files.atomic import write_atomically
+from fedexp.files.failure import TRACEBACK
 from fedexp.files.open_folders import make_folder
 from fedexp.maths.curve_metrics import final, main_metric
 from fedexp.process import logs
 from fedexp.run.run import complete
 from fedexp.search.study import MethodTrials
 from fedexp.simulation.round import Row
-from fedexp.sweep.run_point import TRACEBACK
 
 VALIDATION_ONLY = ("evaluation.test=false", "evaluation.validation=true", "pictures=false")
 

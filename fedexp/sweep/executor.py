@@ -19,6 +19,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.part import build
 from fedexp.files import summary_json
 from fedexp.files.atomic import display_path, shell_path
+from fedexp.files.failure import TRACEBACK
 from fedexp.process import logs
 from fedexp.process.exits import USAGE_ERROR
 from fedexp.process.terminal import format_duration
@@ -26,7 +27,7 @@ from fedexp.run import addresses, folders
 from fedexp.run.change_tracker import write_tracker
 from fedexp.sweep.launchers.contract import Basic, Launcher, PointEnd
 from fedexp.sweep.points import Point, common_words, compose_point, resolve_point
-from fedexp.sweep.run_point import TRACEBACK, run_points
+from fedexp.sweep.run_point import run_points
 
 NUMBER = "${hydra.job.num}"
 SHOWN = 5  # failed points that the last line names

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Any
 from fedexp.config import saved_config
 from fedexp.core.nested import lookup
 from fedexp.files import summary_json
-from fedexp.files.untrusted import read_regular
-from fedexp.process.terminal import escape_controls
+from fedexp.files.failure import read_failure
 from fedexp.report.read.runs import natural_order
 from fedexp.report.topics import sweep_table
-from fedexp.sweep.run_point import TRACEBACK
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOST_BYTES = 10_000_000  # of a traceback
 NUMBERS = ("final_{main}", "best_{main}", "loss_auc", "{main}_auc", "rounds", "updates", "host_s", "sim_s")
 
 
@@ -31,7 +28,7 @@ def frame(folder: Path) -> "pd.DataFrame":
         {**point["varied"], "seed": point["seed"], "folder": point["folder"], **point["numbers"]}
         for point in points(folder)
     ]
-    failures = [_failure(Path(row["folder"])) for row in rows]
+    failures = [read_failure(Path(row["folder"])) for row in rows]
     return pd.DataFrame(rows).assign(**{"failed": failures} if any(failures) else {})
 
 
@@ -56,14 +53,6 @@ def points(folder: Path) -> list[dict[str, Any]]:
         }
         for point_folder, run, summary, saved in zip(folders, runs, summaries, configs, strict=True)
     ]
-
-
-def _failure(point_folder: Path) -> str | None:
-    """The last line of the traceback that a failed point has left; None where there is none."""
-    if not (point_folder / TRACEBACK).is_file():
-        return None
-    lines = read_regular(point_folder / TRACEBACK, _MOST_BYTES).decode(errors="replace").strip().splitlines()
-    return escape_controls(lines[-1].partition(": ")[2] or lines[-1]) if lines else None
 
 
 def _value(saved: saved_config.SavedConfig, key: str, word: str | None) -> Any:

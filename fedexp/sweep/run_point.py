@@ -16,6 +16,7 @@ from typing import TypeVar
 from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.files.atomic import display_path, write_atomically
+from fedexp.files.failure import TRACEBACK
 from fedexp.files.open_folders import open_folder
 from fedexp.files.url_credentials import without_password
 from fedexp.process import logs
@@ -24,7 +25,6 @@ from fedexp.process.exits import CommandExit, exit_on_error
 from fedexp.run import addresses, folders
 from fedexp.sweep.launchers.contract import Launcher, PointEnd
 
-TRACEBACK = "traceback.txt"
 P = TypeVar("P")
 
 

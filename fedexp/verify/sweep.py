@@ -83,7 +83,7 @@ def _ambiguous_points(points: list[Path]) -> Iterator[str]:
     first: dict[Any, tuple[Path, Any]] = {}
     for point_folder in points:
         run = runs.read(point_folder)
-        if run is not None:
+        if len(run.metrics):
             words = frozenset(
                 word
                 for word in saved_config.read(point_folder).overrides

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -31,13 +32,13 @@ def test_the_markdown_page_of_a_sweep(sweep, capsys):
     out = capsys.readouterr().out
     page = (sweep / "report.md").read_text()
     assert out.endswith("page  sweep/report.md\n")
-    assert "| random | 2 (1 unfinished) |" in out
+    assert "| random | 1 (1 unfinished) |" in out
     assert out.partition("Results\n\n")[2].partition("\n\n")[0] in page.replace("**", "")
     targets = re.findall(r"\]\(([^)]+)\)", page)
     assert {"report/learning.png", "report/results.csv", "report/results.tex"} <= set(targets)
     assert all((sweep / target).is_file() for target in targets)
     assert {f"report/{path.name}" for path in (sweep / "report").iterdir()} == set(targets)
-    assert "`sweep/1` is unfinished: used up to round 4" in page
+    assert "`sweep/1` is left out: it ended in round 4 of 4, and other runs of random are finished." in page
     assert re.search(
         r"\| sweep/2 +\| all +\| 0 +\| 4 +\| finished +\| fedexp 0.1.0, torch 2.9 +\| 0123456789 \(cha", page
     )
@@ -92,13 +93,30 @@ def test_a_line_a_site_and_a_column_a_method(make_run, capsys):
     assert "at each site" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [(), ("--grid", "aggregator,attack")])
+def test_a_method_whose_runs_all_failed_is_told_with_the_reason(make_run, capsys, words):
+    for number, (rule, attack) in enumerate(product(("fedavg", "krum"), ("none", "alie"))):
+        folder = make_run(f"many/{number}", choices={"aggregator": rule, "attack": attack})
+        if number == 3:
+            (folder / "metrics.csv").write_text("")
+            (folder / "summary.json").unlink()
+            (folder / "traceback.txt").write_text("Traceback\nfedexp.core.errors.RunError: 2f + 2 < n\n")
+    assert cli.main(["report", "many", *words]) == 0
+    out = capsys.readouterr().out
+    assert "krum, alie: 1 run has no finished round and is left out (many/3): 2f + 2 < n\n" in out
+    assert "and is left out" in Path("many/report.html").read_text()
+    assert (
+        "| krum              |           0.900 |     - |     - |" in re.sub(" {2,}", lambda m: m[0], out) or not words
+    )
+
+
 @pytest.mark.usefixtures("sweep")
 def test_tables_alone_for_a_paper(capsys):
     assert cli.main(["report", "sweep", "--columns", "final accuracy", "--interval", "--out", "t.tex"]) == 0
     text = Path("t.tex").read_text()
     assert "% Mean ± half of Student's 95 % interval of the mean over the seeds.\n" in text
     assert text.startswith("% Results\n% \\usepackage{booktabs}\n\\begin{tabular}{lrr}\n\\toprule\nmethod & seeds &")
-    assert "% sweep/1 is unfinished: used up to round 4" in text.replace("`", "")
+    assert "% sweep/1 is left out: it ended in round 4 of 4, and" in text.replace("`", "")
     assert capsys.readouterr().out.endswith("page  t.tex\n")
     assert [path.name for path in Path().iterdir()] in (["sweep", "t.tex"], ["t.tex", "sweep"])
 
@@ -146,7 +164,7 @@ def test_doubtful_folders_are_named_on_the_page(make_run, capsys):
     assert f"* random: {told}.\n" in page
     assert re.search(r"\| random \|\s+1 \(1 repeated\) \|", page)
     assert re.search(r"\| a/1 +\| random \| 0 +\| 4 +\| repeat", page)
-    assert "* `a/2` is left out: it has no finished round.\n" in page
+    assert "* random: 1 run has no finished round and is left out (a/2): not begun, at work or interrupted\n" in page
     assert "## Differences" not in page
     capsys.readouterr()
 

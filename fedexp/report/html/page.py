@@ -39,7 +39,7 @@ def write_grid(
     page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str]
 ) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
-    runs = [run for method in methods for run in method.runs]
+    runs = [run for method in methods for run in method.every_run]
     shown = sections.grid_sections(panels(runs, by), by)
     head = _head(f"{by[0]} by {by[1]}", notes.explain(runs))
     introduction = _facts_html(

@@ -28,7 +28,7 @@ def write_grid(
     page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str]
 ) -> list[tuple[str, Grid]]:
     """Writes the tables of final accuracies by two settings, and returns them with their titles."""
-    runs = [run for method in methods for run in method.runs]
+    runs = [run for method in methods for run in method.every_run]
     titled_grids = sections.titled_tables(panels(runs, by), by)
     write_atomically(page, compose(titled_grids, [notes.explain(runs), *caveats]).encode())
     return titled_grids

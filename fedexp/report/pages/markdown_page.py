@@ -35,7 +35,7 @@ def write_grid(
     page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str]
 ) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
-    runs = [run for method in methods for run in method.runs]
+    runs = [run for method in methods for run in method.every_run]
     shown_panels = panels(runs, by)
     shown = sections.grid_sections(shown_panels, by)
     facts = [*notes.facts(runs, by), *setup.shared_facts(methods), *setup.command_facts(methods)]

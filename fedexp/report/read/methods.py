@@ -23,16 +23,25 @@ Options = dict[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """Runs that differ in the seed only, one a seed; its position gives it the same colour in every picture."""
+    """Runs that differ in the seed only, one a seed; its position gives it the same colour in every picture.
+
+    Where some are finished, only these count.
+    """
 
     position: int
     label: str
     runs: tuple[Run, ...]
     repeats: tuple[Run, ...] = ()  # more runs of these seeds, which no figure counts
+    unfinished: tuple[Run, ...] = ()  # which no figure counts either, as others are finished
 
     @property
     def unfinished_count(self) -> int:
-        return sum(not run.is_finished for run in self.runs)
+        return len(self.unfinished) + sum(not run.is_finished for run in self.runs)
+
+    @property
+    def every_run(self) -> tuple[Run, ...]:
+        """One run a seed, unfinished ones too."""
+        return (*self.runs, *self.unfinished)
 
 
 def group_runs(runs: Iterable[Run]) -> list[Method]:
@@ -42,20 +51,33 @@ def group_runs(runs: Iterable[Run]) -> list[Method]:
         groups.setdefault((freeze(options(run)), freeze(settings(run))), []).append(run)
     names = labels([members[0] for members in groups.values()])
     return [
-        Method(position, label, *_split_repeats(members))
+        Method(position, label, *_split(members))
         for position, (label, members) in enumerate(zip(names, groups.values(), strict=True))
     ]
 
 
-def _split_repeats(members: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
-    """The first finished run of each seed, else the first, and all others; who has no seed repeats nobody."""
+def labels_beside(runs: Sequence[Run], roundless: Sequence[Run]) -> dict[str, list[Run]]:
+    """Runs without a round by their methods, named as beside the others."""
+    groups = group_runs([*runs, *roundless])
+    members = {method.label: (*method.every_run, *method.repeats) for method in groups}
+    lost = {label: [run for run in every_run if not len(run.metrics)] for label, every_run in members.items()}
+    return {label: roundless_runs for label, roundless_runs in lost.items() if roundless_runs}
+
+
+def _split(members: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Run, ...], tuple[Run, ...]]:
+    """One run a seed, its repeats, and those that are not finished though others are.
+
+    It is the first finished run of the seed, else the first; who has no seed repeats nobody.
+    """
     chosen: dict[Any, Run] = {}
     for run in members:
         key = id(run) if run.seed is None else run.seed
         if key not in chosen or (run.is_finished and not chosen[key].is_finished):
             chosen[key] = run
-    counted = tuple(chosen.values())
-    return counted, tuple(run for run in members if run not in counted)
+    finished = tuple(run for run in chosen.values() if run.is_finished)
+    counted = finished or tuple(chosen.values())
+    unfinished = tuple(run for run in chosen.values() if run not in counted)
+    return counted, tuple(run for run in members if run not in (*counted, *unfinished)), unfinished
 
 
 def options(run: Run) -> Options:

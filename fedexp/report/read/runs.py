@@ -20,6 +20,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.nested import flatten_keys
 from fedexp.files import run_tables, summary_json
 from fedexp.files.atomic import display_path
+from fedexp.files.failure import read_failure
 from fedexp.files.untrusted import refuse_special_files
 from fedexp.maths.curve_metrics import main_metric, thresholds
 
@@ -49,6 +50,11 @@ class Run:
     @property
     def is_finished(self) -> bool:
         return self.summary is not None
+
+    @property
+    def failure(self) -> str | None:
+        """The words of the error that ended it; None where none did."""
+        return read_failure(self.folder)
 
     @property
     def has_failed(self) -> bool:
@@ -86,12 +92,12 @@ class Run:
 
 
 def shared_metric(runs: Sequence[Run]) -> str:
-    """The metric by which runs are shown together: the main one of the first; a run without it has none to show."""
-    return runs[0].metric
+    """The metric by which runs are shown together: the main one of the first with a round; others may have none."""
+    return next((run for run in runs if len(run.metrics)), runs[0]).metric
 
 
-def collect_runs(directories: Sequence[Path], command: str = "report") -> tuple[list[Run], list[Path]]:
-    """The runs below the directories, and the folders of those that have not finished a round.
+def collect_runs(directories: Sequence[Path], command: str = "report") -> tuple[list[Run], list[Run]]:
+    """The runs below the directories, and those that have not finished a round.
 
     `command` asks for them and is named in the errors.
 
@@ -100,12 +106,12 @@ def collect_runs(directories: Sequence[Path], command: str = "report") -> tuple[
     """
     folders = {folder.resolve(): folder for directory in directories for folder in find_run_folders(directory, command)}
     runs_by_folder = {folder: read(folder) for folder in folders}
-    runs = [run for run in runs_by_folder.values() if run is not None]
+    runs = [run for run in runs_by_folder.values() if len(run.metrics)]
     if not runs:
         raise ConfigError(
             f"{command} needs a finished round, but none of the {len(runs_by_folder)} run(s) given has one yet"
         )
-    return runs, [folder for folder, run in runs_by_folder.items() if run is None]
+    return runs, [run for run in runs_by_folder.values() if not len(run.metrics)]
 
 
 def find_run_folders(directory: Path, command: str = "report") -> list[Path]:
@@ -140,13 +146,11 @@ def natural_order(path: Path) -> list[tuple[bool, int, str]]:
     return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in path.parts]
 
 
-def read(folder: Path) -> Run | None:
-    """The run of a folder; None while it has no finished round."""
+def read(folder: Path) -> Run:
+    """The run of a folder; its tables are empty while it has no finished round."""
     refuse_special_files(folder)
     metrics = run_tables.read_frame(folder / "metrics.csv", ("round",))
-    if metrics.empty:
-        return None
-    rounds = metrics["round"].tolist()
+    rounds = metrics["round"].tolist() if len(metrics) else []
     if (consecutive := run_tables.count_consecutive(rounds)) < len(rounds):
         raise ConfigError(
             f"{display_path(folder)}/metrics.csv must count its rounds 1, 2, 3, ..., got {rounds[consecutive]} for "
@@ -161,7 +165,7 @@ def read(folder: Path) -> Run | None:
         config=_comparable_keys(saved),
         raw_config=flatten_keys(saved.raw_config),
         metrics=metrics,
-        selections=_selections(folder, summary),
+        selections=_selections(folder, summary) if len(metrics) else np.zeros(0, np.int64),
         summary=summary,
     )
 

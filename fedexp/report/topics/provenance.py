@@ -1,7 +1,6 @@
 """What a report was made of: which runs, what to doubt, what differs between them, what they were made with."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 
 from fedexp.config.override_text import short_text
 from fedexp.files.atomic import display_path
@@ -12,6 +11,7 @@ from fedexp.report.read.idle import MARK, is_idle
 from fedexp.report.read.methods import Method, differing_keys, differing_options, options, settings
 from fedexp.report.read.runs import Run
 
+_LISTED = 4  # folders
 _PARTLY = "which makes its AUC, selections and rounds smaller and its accuracies earlier than those of a finished run"
 
 
@@ -22,8 +22,8 @@ def count_text(methods: Sequence[Method]) -> str:
     return f"{run_text} of {method_text}; the runs of a method differ in the seed only."
 
 
-def caveats(methods: Sequence[Method], empty: Sequence[Path]) -> list[str]:
-    """What the reader must know before trusting a run's number, folders in backticks; `empty` are those left out."""
+def caveats(methods: Sequence[Method]) -> list[str]:
+    """What the reader must know before trusting a run's number, folders in backticks."""
     notes = []
     for method in methods:
         for run in method.runs:
@@ -31,9 +31,28 @@ def caveats(methods: Sequence[Method], empty: Sequence[Path]) -> list[str]:
                 notes.append(
                     f"`{display_path(run.folder)}` is unfinished: used up to round {run.rounds[-1]}, {_PARTLY}."
                 )
+        notes += [
+            f"`{display_path(run.folder)}` is left out: it ended in round {run.rounds[-1]} of "
+            f"{run.config.get('rounds', '?')}, and other runs of {method.label} are finished."
+            for run in method.unfinished
+        ]
         notes += _repeat_notes(method)
         notes += _pooled_statistics_note(method)
-    return notes + [f"`{display_path(folder)}` is left out: it has no finished round." for folder in empty]
+    return notes
+
+
+def lost_runs(roundless: Mapping[str, Sequence[Run]]) -> Iterator[str]:
+    """A sentence for each method that has runs without a round, and each error that ended them."""
+    for label, runs in roundless.items():
+        reasons = [run.failure for run in runs]
+        for reason in dict.fromkeys(reasons):
+            folders = [display_path(run.folder) for run, text in zip(runs, reasons, strict=True) if text == reason]
+            listed = ", ".join(folders[:_LISTED]) + (", ..." if len(folders) > _LISTED else "")
+            many = f"{len(folders)} run{'s' * (len(folders) > 1)}"
+            what = "have no finished round" if len(folders) > 1 else "has no finished round"
+            yield f"{label}: {many} {what} and {'are' if len(folders) > 1 else 'is'} left out ({listed}): " + (
+                reason or "not begun, at work or interrupted"
+            )
 
 
 def _repeat_notes(method: Method) -> Iterator[str]:
@@ -96,7 +115,7 @@ def _setting(run: Run, key: str) -> str:
 def runs_table(methods: Sequence[Method]) -> Grid:
     """Where each run lies and what it was made with."""
     headings = ("folder", "method", "seed", "rounds", "state", "versions", "commit", "device")
-    rows = [_run_row(method, run) for method in methods for run in (*method.runs, *method.repeats)]
+    rows = [_run_row(method, run) for method in methods for run in (*method.every_run, *method.repeats)]
     return Grid(headings, rows, len(headings))
 
 

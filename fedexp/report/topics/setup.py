@@ -24,6 +24,7 @@ _NAMED = {  # groups that every report names
     "aggregator": "Aggregation",
 }
 _LISTED = 6  # methods by name
+_FEWEST_SEEDS = 6  # whose differences may all have one sign by chance in less than 5 of 100 cases
 COMMAND = "Command"
 Fact = tuple[str, str]
 
@@ -72,7 +73,9 @@ def outcome(table: Table) -> str:
     order = "highest" if higher else "lowest"
     listed = "; ".join(texts[:_LISTED]) + ("; ..." if len(texts) > _LISTED else "")
     chance = (
-        "Which differences are more than chance, fedexp compare tells." if seeds[0] > 1 else "One seed tells no chance."
+        "Whether differences are more than chance, fedexp compare tests."
+        if seeds[0] >= _FEWEST_SEEDS
+        else f"So few seeds can show of no difference that it is more than chance: that takes {_FEWEST_SEEDS} of each."
     )
     return f"Final test {metric_text(table.metric)}, {order} mean first ({seed_text}): {listed}. {chance}"
 
@@ -91,7 +94,7 @@ def _describe(run: Run) -> dict[str, str]:
     described["Participants"] = _participants(run)
     described["Local work"] = _local_work(run)
     planned = run.config.get("rounds")
-    described["Rounds"] = f"{run.rounds[-1] if planned is None else planned}"
+    described["Rounds"] = f"{len(run.metrics) if planned is None else planned}"
     described["Held out"] = _held_out(run)
     if scenario := catalog.changed_scenario(conf_dir(), lambda key: run.config.get(f"scenario.{key}")):
         described["Scenario"] = ", ".join(scenario)

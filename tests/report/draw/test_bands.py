@@ -14,7 +14,7 @@ LINES = bands.PlotSpec(name="x", title="Test loss", vertical="Loss", log=True)
 @pytest.fixture
 def methods(make_run, tmp_path):
     make_run("0", seed=0, accuracy=(0.2, 0.4, 0.6, 0.8))
-    make_run("1", seed=1, accuracy=(0.4, 0.6), finished=False)
+    make_run("1", seed=1, accuracy=(0.4, 0.6))
     return group_runs(collect_runs([tmp_path])[0])
 
 

@@ -47,7 +47,7 @@ def test_the_names_of_a_dozen_curves_that_end_alike_are_not_cut(make_run, tmp_pa
 @style.style()
 def test_a_name_and_the_last_value_that_all_seeds_have(make_run, tmp_path):
     make_run("0", seed=0, accuracy=(0.2, 0.4, 0.9))
-    make_run("1", seed=1, accuracy=(0.4, 0.6), finished=False)
+    make_run("1", seed=1, accuracy=(0.4, 0.6))
     make_run("2", accuracy=(0.1, 0.2, 0.3), choices={"selector": "a_rather_long_name_of_a_selector"})
     methods = group_runs(collect_runs([tmp_path])[0])
     picture = bands.picture(LINES, methods, band.by_round("test_accuracy"))

@@ -45,7 +45,7 @@ def test_everything_is_drawn_where_everything_is_there(make_run, pictures, tmp_p
         "attack.malicious": [0, 1, 0, 2],
     }
     make_run("0", seed=0, metrics=told)
-    make_run("1", seed=1, metrics=told, finished=False)
+    make_run("1", seed=1, metrics=told)
     make_run("2", choices={"selector": "a$b_c$" * 40})
     more = {"validation", "validation_loss", "training_loss", "measure_1", "measure_2", "learning_time"}
     more |= {"seconds_simulated", "timeline", "stages", "convergence", "epsilon_spent", "epsilon"}

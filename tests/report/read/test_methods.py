@@ -26,7 +26,8 @@ def test_runs_that_differ_in_the_seed_the_engine_or_the_tracker_are_one_method(m
     make_run("2", seed=2, keys={"fleet.seed": "${seed}"}, choices={"engine": "loop"}, finished=False)
     make_run("3", seed=3, keys={"fleet.seed": "${seed}", "tracker.uri": "http://host"}, choices={"tracker": "mlflow"})
     (method,) = methods.group_runs(runs.collect_runs([tmp_path])[0])
-    assert [run.seed for run in method.runs] == [0, 1, 2, 3]
+    assert [run.seed for run in method.runs] == [0, 1, 3]
+    assert [run.seed for run in method.unfinished] == [2]
     assert (method.label, method.unfinished_count) == ("random", 1)
 
 

@@ -72,7 +72,8 @@ def test_runs_without_a_finished_round_are_named_apart(make_run, content, tmp_pa
     (make_run("b") / "metrics.csv").write_text(content)
     found, empty = runs.collect_runs([tmp_path])
     assert names(run.folder for run in found) == ["a"]
-    assert names(empty) == ["b"]
+    assert names(run.folder for run in empty) == ["b"]
+    assert empty[0].choices == found[0].choices
     with pytest.raises(ConfigError, match="needs a finished round, but none of the 1 run"):
         runs.collect_runs([tmp_path / "b"])
 

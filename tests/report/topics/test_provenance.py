@@ -28,7 +28,7 @@ def test_as_many_methods_as_settings_are_rows(make_run, tmp_path):
 def test_that_a_table_is_encoded_by_everybody_is_told_of_clients_that_train_alone(make_run, tmp_path):
     for name, training, statistics in (("0", "local", "pooled"), ("1", "local", "public"), ("2", None, "pooled")):
         make_run(name, keys={"scenario.training": training, "dataset.statistics": statistics})
-    notes = provenance.caveats(group_runs(collect_runs([tmp_path])[0]), [])
+    notes = provenance.caveats(group_runs(collect_runs([tmp_path])[0]))
     assert [note.partition(": ")[2] for note in notes] == [
         "every client trained alone, but the table is encoded by means, deviations and categories of all clients' "
         "training rows (`dataset.statistics=pooled`)."

@@ -100,13 +100,22 @@ def test_the_simulated_clock_has_a_table_of_its_own(make_run, tmp_path):
     }
 
 
-def test_an_unfinished_run_counts_as_far_as_it_is_and_says_so(make_run, tmp_path):
-    make_run("0", seed=0)
+def test_an_unfinished_run_counts_as_far_as_it_is_where_none_is_finished(make_run, tmp_path):
+    make_run("0", seed=0, finished=False)
     make_run("1", seed=1, accuracy=(0.4, 0.5), finished=False)
     cells = row(made(tmp_path)[0], "random")
-    assert cells["seeds"] == "2 (1 unfinished)"
+    assert cells["seeds"] == "2 (2 unfinished)"
     assert cells["rounds"] == "3.0 ± 1.4"
     assert cells["final accuracy"] == "0.7000 ± 0.2828"
+
+
+def test_an_unfinished_run_is_left_out_beside_finished_ones(make_run, tmp_path):
+    make_run("0", seed=0)
+    make_run("1", seed=1, accuracy=(0.4, 0.5), finished=False)
+    make_run("2", seed=2)
+    cells = row(made(tmp_path)[0], "random")
+    assert cells["seeds"] == "2 (1 unfinished)"
+    assert cells["final accuracy"] == "0.9000 ± 0.0000"
 
 
 def test_an_old_folder_has_fewer_columns(make_run, tmp_path):
