@@ -15,6 +15,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config import saved_config
+from fedexp.config.bundles import refuse_replaced_parts
 from fedexp.config.compose import Composer, Request, make_composer, raw_config, resolve_config
 from fedexp.config.hydra_errors import explain_unknown_key, refuse_missing_folders
 from fedexp.config.location import conf_dir
@@ -23,6 +24,7 @@ from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import flatten_keys, walk
+from fedexp.core.part import build as build_parts
 from fedexp.files.atomic import display_path, shell_path
 from fedexp.files.summary_bounds import Bound
 from fedexp.process import logs
@@ -228,3 +230,6 @@ def _show_config(composer: Composer, request: Request, arguments: Namespace) -> 
         composer.hydra.show_cfg(
             request.config_name, request.overrides, arguments.cfg, arguments.package, arguments.resolve
         )
+    if arguments.cfg != "hydra":
+        refuse_replaced_parts(config)
+        build_parts(resolve_config(config))  # a look at a config tells its mistakes, too; no data is asked for

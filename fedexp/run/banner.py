@@ -7,6 +7,7 @@ from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
 from fedexp.core.part import option
 from fedexp.parts.attack.contract import Attack
+from fedexp.parts.byzantine import Tolerant
 from fedexp.parts.fleet.contract import Fleet
 from fedexp.simulation.setup.experiment import Experiment
 
@@ -86,6 +87,11 @@ def _without_effect(exp: Experiment, clients: int, participants: int | None) -> 
         if getattr(exp.local, key) == value
     )
     yield from _pacing_without_effect(exp, participants)
+    if isinstance(exp.aggregator, Tolerant) and not exp.aggregator.byzantine:
+        yield (
+            f"aggregator={option(exp.aggregator)} expects no bad upload in a round and guards against none; set "
+            "scenario.malicious, or aggregator.byzantine"
+        )
     if type(exp.attack) is not Attack and not scenario.malicious:
         yield f"attack={attack} does nothing: nobody is malicious; set scenario.malicious"
     if scenario.malicious and participants and not exp.pacing.overlaps:

@@ -27,6 +27,7 @@ PROVENANCE = {  # the program and the machine, which cannot be computed again
 }
 
 _ADDED = ("skipped_rounds", "validation_examples", "constant_answer")  # which older summaries do not have
+_OF_LAST_MODEL = "constant_answer"
 _ADDED_COUNT = "positives"  # which older tables do not have
 
 
@@ -43,6 +44,8 @@ def summary_complaints(record: RunRecord, rerun: Rerun, tolerance: float) -> Ite
         yield f"{path} cannot be computed again: metrics.csv has no column {lacking.args[0]}"
         return
     recomputed_entries = json.loads(as_json(entries))
+    if tolerance or not _has_last_model(record):
+        recomputed_entries[_OF_LAST_MODEL] = written.get(_OF_LAST_MODEL)
     for name, value in recomputed_entries.items():
         measured = "." in name  # before the first round; all else follows from the files
         if name not in written:
@@ -91,13 +94,19 @@ def client_scores_complaints(record: RunRecord, rerun: Rerun, tolerance: float) 
             yield f"{display_path(path)}: {problem}"
 
 
+def _has_last_model(record: RunRecord) -> bool:
+    """Whether the state after the last round is there."""
+    return record.last is not None and record.last.round == record.finished_rounds
+
+
 def _final_state(record: RunRecord, rerun: Rerun) -> State:
     """The last state, rebuilt from the tables as far as summary.json needs it."""
     last, world, state = record.lines[record.finished_rounds], rerun.world, record.last
-    clocks = state.clocks if state is not None and state.round == record.finished_rounds else last
+    is_there = _has_last_model(record)
+    clocks = state.clocks if state is not None and is_there else last
     return State(
         record.finished_rounds,
-        (world.first,),
+        rerun.state(state).models if is_there else (world.first,),
         {"stop": {"reason": reason_to_stop(record, rerun.exp.stop)[1]}},
         float(last["sim_s"] or 0.0),
         float(clocks["host_s"] or 0.0),

@@ -16,6 +16,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.nested import lookup
 from fedexp.files import run_tables
 from fedexp.files.atomic import display_path
+from fedexp.files.failure import read_failure
 from fedexp.files.untrusted import read_regular
 from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.maths.curve_metrics import metric_name
@@ -26,7 +27,7 @@ from fedexp.verify.comparison import ROUNDING, cells_agree
 from fedexp.verify.coverage import unchecked_files
 from fedexp.verify.verify import ReplayBudget, Say, VerifyResult, verify
 
-NAME, TABLE = "multirun.yaml", "sweep.csv"
+NAME, TABLE, NOTHING = "multirun.yaml", "sweep.csv", "nothing else"
 
 
 def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO_TRUST) -> VerifyResult:
@@ -39,8 +40,13 @@ def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO
     points = sorted(
         (point_folder for point_folder in points if (point_folder / "metrics.csv").is_file()), key=runs.natural_order
     )
+    roundless = [point_folder for point_folder in points if not len(runs.read(point_folder).metrics)]
+    points = [point_folder for point_folder in points if point_folder not in roundless]
     if not points:
         raise ConfigError(f"{display_path(folder)} has no point with a finished round; there is nothing to verify")
+    for point_folder in roundless:
+        reason = read_failure(point_folder)
+        say(f"{display_path(point_folder)} has no finished round{f': {reason}' if reason else ''}")
     complaints, exact = [*_missing_points(folder)], True
     for point_folder in points:
         result = verify(point_folder, replace(budget, seconds=budget.seconds / len(points)), say, trust)
@@ -52,7 +58,8 @@ def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO
     complaints += [*_ambiguous_points(points), *_table_complaints(folder, points, trust)]
     point_files = [path.relative_to(folder).as_posix() for point_folder in points for path in point_folder.rglob("*")]
     unchecked_names = unchecked_files(folder, [*point_files, TABLE, NAME])
-    say(f"checked: {len(points)} points, {TABLE} made again. not checked: {unchecked_names or 'nothing else'}")
+    roundless_text = f" ({len(roundless)} have no finished round)" if roundless else ""
+    say(f"checked: {len(points)} points{roundless_text}, {TABLE} made again. not checked: {unchecked_names or NOTHING}")
     return VerifyResult(complaints, exact)
 
 

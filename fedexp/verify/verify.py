@@ -59,7 +59,7 @@ def verify(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO_TRUST
     rerun = build_rerun(config, record.engine, folder)
     count = record.finished_rounds if budget.every else budget.rounds or affordable_rounds(record, rerun, budget)
     segments = choose(record.finished_rounds, record.starts, count, budget.seed)
-    tell_plan(record, segments, say)
+    tell_plan(record, segments, rerun.exp.rounds, say)
     if 1 < count < record.finished_rounds:
         say(f"drawn by --rounds {count} --seed {budget.seed}")
     tolerance = tell_tolerance(record, rerun, say)
@@ -102,11 +102,12 @@ def affordable_rounds(record: RunRecord, rerun: Rerun, budget: ReplayBudget) -> 
     return max(MIN_ROUNDS, largest_count(record.finished_rounds, record.starts, budget.seconds / spent, budget.seed))
 
 
-def tell_plan(record: RunRecord, segments: list[Segment], say: Say) -> None:
+def tell_plan(record: RunRecord, segments: list[Segment], planned: int, say: Say) -> None:
     """Prints which rounds will be computed."""
+    ending = "" if record.has_ended else f" of at most {planned}, not finished"
     say(
-        f"{display_path(record.folder)}: {record.finished_rounds} rounds, of which {count_computed(segments)} are "
-        "computed again"
+        f"{display_path(record.folder)}: {record.finished_rounds} rounds{ending}, of which "
+        f"{count_computed(segments)} are computed again"
     )
     for segment in segments:
         saved_state = record.starts.get(segment.start)

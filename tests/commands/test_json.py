@@ -78,9 +78,10 @@ def test_a_resume_says_the_same_as_the_run(tmp_path: Path, desk: Path):
     assert refused.stderr.startswith("fedexp: --json is for runs and sweeps, and search is a search")
 
 
-def test_an_error_leaves_stdout_empty(tmp_path: Path):
+def test_an_error_is_a_document_too(tmp_path: Path):
     done = typed(tmp_path, "run", "selector.cout=3", "--json")
-    assert (done.returncode, done.stdout) == (2, "")
+    assert done.returncode == 2
+    assert json.loads(done.stdout) == {"error": "unknown key selector.cout; did you mean selector.count?"}
     assert done.stderr == "fedexp: unknown key selector.cout; did you mean selector.count?\n"
     refused = typed(tmp_path, "run", "--cfg", "job", "--json")
     assert refused.stderr == "fedexp: --json is for runs; leave it out with --cfg or --info\n"

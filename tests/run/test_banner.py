@@ -90,7 +90,7 @@ def test_a_selector_that_learns_and_cannot_choose_says_so():
         (
             ("attack=alie", "scenario.malicious=2"),
             "attack=alie does no harm: with 2 malicious of 10 participants, as are to be expected, its z is 0 and they "
-            "send the plain mean of the others: it takes 3, or set attack.z",
+            "send the plain mean of the others: it takes 3 to 5, or set attack.z",
         ),
         (("attack=alie", "scenario.malicious=2", "attack.z=1"), None),
         (("scenario.participants=10",), None),

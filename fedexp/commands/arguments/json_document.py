@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.commands.arguments.parsing import Parser
+from fedexp.core.errors import ConfigError, RunError
+from fedexp.process.exits import CommandExit
 
 
 def add_json_flag(parser: Parser) -> None:
@@ -25,13 +27,20 @@ def add_quiet_flag(parser: Parser) -> None:
 
 @contextmanager
 def json_document(requested: bool) -> Iterator[dict[str, Any]]:
-    """Yields a mapping to fill and prints it in the end, if asked to; an error or an empty one prints nothing."""
+    """Yields a mapping to fill and prints it in the end, if asked to; an empty one not.
+
+    Of an error it prints the message, as `{"error": ...}`, and passes it on.
+    """
     content: dict[str, Any] = {}
     if not requested:
         yield content
         return
-    with redirect_stdout(sys.stderr):
-        yield content
+    try:
+        with redirect_stdout(sys.stderr):
+            yield content
+    except (ConfigError, RunError, CommandExit) as error:
+        print_whole(json.dumps({"error": str(error)}, indent=2) + "\n")
+        raise
     if content:
         print_whole(json.dumps(_valid(content), indent=2, allow_nan=False) + "\n")
 

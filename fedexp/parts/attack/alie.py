@@ -33,8 +33,9 @@ class ALIE(ModelPoisoning):
     def why_harmless(self, participants: int, malicious: int) -> str:
         if self.z is not None or largest_z(participants, malicious) > 0:
             return ""
-        needed = next((count for count in range(participants) if largest_z(participants, count) > 0), None)
-        least = "no number of them gives more" if needed is None else f"it takes {needed}"
+        counts = [count for count in range(participants) if largest_z(participants, count) > 0]
+        amount = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(*counts)
+        least = f"it takes {amount}" if counts else "no number of them gives more"
         return (
             f"with {malicious} malicious of {participants} participants, as are to be expected, its z is 0 and they "
             f"send the plain mean of the others: {least}, or set attack.z"

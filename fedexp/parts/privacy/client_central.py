@@ -27,7 +27,7 @@ from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.privacy.accounting import noise_multiplier_for
 from fedexp.parts.privacy.clipping import add_noise, clip_rows, noise_std
 from fedexp.parts.privacy.ledger import Ledger
-from fedexp.parts.privacy.settings import NOT_COVERED, PromisedPrivacy
+from fedexp.parts.privacy.settings import NO_NOISE, NOT_COVERED, PromisedPrivacy
 
 
 class ClientCentral(PromisedPrivacy):
@@ -70,6 +70,8 @@ class ClientCentral(PromisedPrivacy):
         return self.noise if self.count_noise is None else self.count_noise
 
     def promise(self) -> str:
+        if not self.noise:
+            return NO_NOISE
         amplification = (
             f"Poisson sampling with q = {self.rate:.4g} is assumed where so many are drawn: customary, and no proof"
             if self.rate < 1

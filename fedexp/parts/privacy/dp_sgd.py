@@ -26,7 +26,7 @@ from fedexp.parts.network_errors import readable_network
 from fedexp.parts.privacy.accounting import noise_multiplier_for
 from fedexp.parts.privacy.contract import Sampling
 from fedexp.parts.privacy.ledger import Ledger
-from fedexp.parts.privacy.settings import NOT_COVERED, PromisedPrivacy
+from fedexp.parts.privacy.settings import NO_NOISE, NOT_COVERED, PromisedPrivacy
 from fedexp.parts.workload import Workload
 
 log = logging.getLogger(__name__)
@@ -85,6 +85,8 @@ class DPSGD(PromisedPrivacy):
         return replace(self, noise_multiplier=sigma, epsilon=None)
 
     def promise(self) -> str:
+        if not self.noise:
+            return NO_NOISE
         assumption = (
             "each example enters each batch by a coin of its own (Poisson sampling)"
             if self.batches == "poisson"

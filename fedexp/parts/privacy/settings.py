@@ -7,6 +7,7 @@ import numpy as np
 from fedexp.parts import Columns, ConfigError, Positive, PositiveOrInfinite, Privacy, Range
 from fedexp.parts.privacy.accounting import Accountant, epsilons, largest_epsilon
 
+NO_NOISE = "Nothing is promised: no noise is added (privacy.noise_multiplier=0), what is sent is only clipped"
 NOT_COVERED = "Losses and test figures in this folder are the experimenter's and not covered"
 
 

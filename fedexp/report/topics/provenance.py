@@ -49,9 +49,10 @@ def lost_runs(roundless: Mapping[str, Sequence[Run]]) -> Iterator[str]:
             folders = [display_path(run.folder) for run, text in zip(runs, reasons, strict=True) if text == reason]
             listed = ", ".join(folders[:_LISTED]) + (", ..." if len(folders) > _LISTED else "")
             many = f"{len(folders)} run{'s' * (len(folders) > 1)}"
-            what = "have no finished round" if len(folders) > 1 else "has no finished round"
-            yield f"{label}: {many} {what} and {'are' if len(folders) > 1 else 'is'} left out ({listed}): " + (
-                reason or "not begun, at work or interrupted"
+            verbs = ("have", "are") if len(folders) > 1 else ("has", "is")
+            yield (
+                f"{label}: {many} {verbs[0]} no finished round and {verbs[1]} left out ({listed}): "
+                f"{reason or 'not begun, at work or interrupted'}"
             )
 
 

@@ -20,7 +20,9 @@ def test_few_attackers_stay_at_the_mean_and_a_majority_needs_nobody():
 def test_the_fewest_that_shift_anything():
     # of 10 participants 3: s = 6 - 3 = 3 of 7, z = Phi^-1(4 / 7)
     assert largest_z(10, 3) == pytest.approx(norm.ppf(4 / 7))
-    assert ALIE().why_harmless(10, 2).endswith("they send the plain mean of the others: it takes 3, or set attack.z")
+    assert (
+        ALIE().why_harmless(10, 2).endswith("they send the plain mean of the others: it takes 3 to 5, or set attack.z")
+    )
     assert ALIE().why_harmless(2, 1).endswith("no number of them gives more, or set attack.z")
     assert not ALIE().why_harmless(10, 3)
     assert not ALIE(z=0.5).why_harmless(10, 2)
