@@ -23,6 +23,7 @@ _KINDS = {
     **dict.fromkeys(_COUNTS, "a whole number"),
     **dict.fromkeys(_TEXTS, "a text"),
     **dict.fromkeys(_NODES, "a mapping"),
+    "malicious_clients": "a list",
 }
 _INNER = {
     "roa": (None, "a number"),  # None: under any name
@@ -76,4 +77,4 @@ def _is_kind(value: Any, kind: str) -> bool:
         return type(value) in (int, float) and math.isfinite(value)
     if kind == "a whole number":
         return type(value) is int and 0 <= value < 10**15
-    return isinstance(value, str if kind == "a text" else Mapping)
+    return isinstance(value, {"a text": str, "a list": list}.get(kind, Mapping))

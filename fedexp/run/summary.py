@@ -75,7 +75,7 @@ def figures(
 
 
 def _split_figures(world: World) -> dict[str, Any]:
-    """What the clients hold: digests of the data and the split, and how much their labels and sizes differ."""
+    """What the clients hold, how much their labels and sizes differ, and who of them is malicious."""
     distances = label_distances(world.class_counts) if len(world.label_names) > 1 else None
     return {
         "data_sha256": world.data_sha256,
@@ -84,6 +84,7 @@ def _split_figures(world: World) -> dict[str, Any]:
         "label_distances": distances,
         "size_gini": size_gini(world.sites.sizes),
         "size_spread": size_spread(world.sites.sizes),
+        "malicious_clients": world.malicious.tolist() or None,
     }
 
 

@@ -26,8 +26,8 @@ PROVENANCE = {  # the program and the machine, which cannot be computed again
     "engine": ("name", "reason", "workers"),
 }
 
-_ADDED = ("skipped_rounds", "validation_examples", "constant_answer")  # which older summaries do not have
-_OF_LAST_MODEL = "constant_answer"
+_ADDED = ("skipped_rounds", "validation_examples", "constant_answer", "malicious_clients")  # which older summaries do not have
+_ANSWER = "constant_answer"  # of the last model
 _ADDED_COUNT = "positives"  # which older tables do not have
 
 
@@ -44,8 +44,7 @@ def summary_complaints(record: RunRecord, rerun: Rerun, tolerance: float) -> Ite
         yield f"{path} cannot be computed again: metrics.csv has no column {lacking.args[0]}"
         return
     recomputed_entries = json.loads(as_json(entries))
-    if tolerance or not _has_last_model(record):
-        recomputed_entries[_OF_LAST_MODEL] = written.get(_OF_LAST_MODEL)
+    recomputed_entries |= {} if _has_last_model(record) and not tolerance else {_ANSWER: written.get(_ANSWER)}
     for name, value in recomputed_entries.items():
         measured = "." in name  # before the first round; all else follows from the files
         if name not in written:

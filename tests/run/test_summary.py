@@ -46,6 +46,16 @@ def test_without_noise_no_epsilon_is_finite(tiny: Callable[..., dict[str, Any]],
     run(tiny("algorithm=dp_sgd", *words), tmp_path)
     told = summary(tmp_path)["privacy"]
     assert (told["epsilon_pld"], told["epsilon_rdp"], told["noise_multiplier"]) == (None, None, 0)
+    assert told["promise"].startswith("Nothing is promised: no noise is added")
+
+
+def test_who_is_malicious_is_told(tiny: Callable[..., dict[str, Any]], tmp_path: Path):
+    run(tiny("attack=zero", "scenario.malicious=2", "aggregator=fedavg"), tmp_path / "attacked")
+    malicious, clients = summary(tmp_path / "attacked")["malicious_clients"], summary(tmp_path / "attacked")["clients"]
+    assert len(set(malicious)) == 2
+    assert set(malicious) <= set(range(clients))
+    run(tiny(), tmp_path / "peace")
+    assert summary(tmp_path / "peace")["malicious_clients"] is None
 
 
 def test_nothing_is_said_where_nothing_is_promised(tiny: Callable[..., dict[str, Any]], tmp_path: Path):

@@ -45,10 +45,11 @@ class Method:
 
 
 def group_runs(runs: Iterable[Run]) -> list[Method]:
-    """The methods, in the order in which they first appear."""
+    """The methods, in the order in which they first appear; an algorithm is the same as its parts by themselves."""
     groups: dict[Any, list[Run]] = {}
     for run in runs:
-        groups.setdefault((freeze(options(run)), freeze(settings(run))), []).append(run)
+        parts = {name: option for name, option in options(run).items() if name not in BUNDLES}
+        groups.setdefault((freeze(parts), freeze(settings(run))), []).append(run)
     names = labels([members[0] for members in groups.values()])
     return [
         Method(position, label, *_split(members))
