@@ -32,7 +32,10 @@ def build_parser() -> Parser:
     parser = Parser("report DIR... [--grid ROWS,COLUMNS | --columns NAMES] [--out FILE] [--wide]", __doc__)
     parser.words("folders", lambda _, word: candidates.complete_run_folder(word))
     help_text = "lay final accuracies out by two settings instead, as heat maps with the worst case of each row"
-    parser.add_flag(f"{help_text}; e.g. aggregator,attack", "--grid", type=_axes, metavar="ROWS,COLUMNS")
+    help_text += "; method is all that differs besides"
+    parser.add_flag(
+        f"{help_text}; e.g. aggregator,attack or method,attack", "--grid", type=_axes, metavar="ROWS,COLUMNS"
+    )
     help_text = "the columns of the tables, by their names; e.g. 'final accuracy,RoA@0.8'"
     parser.add_flag(help_text, "--columns", type=_columns, metavar="NAMES")
     parser.add_flag("accuracies and other shares in percent", "--percent", action="store_true")
@@ -81,6 +84,7 @@ def _collect(directories: list[Path], grid: tuple[str, str] | None) -> "tuple[li
     from fedexp.report.read import methods, runs
     from fedexp.report.topics import provenance
     from fedexp.report.topics.grid import notes as grid_notes
+    from fedexp.report.topics.grid import panel
     from fedexp.report.topics.unequal import unequal_conditions
 
     collected_runs, roundless = runs.collect_runs(directories)
@@ -90,7 +94,7 @@ def _collect(directories: list[Path], grid: tuple[str, str] | None) -> "tuple[li
     notes += provenance.lost_runs(methods.labels_beside(collected_runs, roundless))
     if grid is None:
         return grouped, notes, [*notes, *provenance.caveats(grouped)]
-    grouped = methods.group_runs([*collected_runs, *roundless])
+    grouped = methods.group_runs(panel.name_methods([*collected_runs, *roundless], grid))
     notes += grid_notes.caveats([run for method in grouped for run in method.every_run], grid)
     return grouped, notes, notes
 

@@ -6,8 +6,7 @@ again, the words and options beside the config are its own. Then rounds are repl
 round 1, the last one, and others that chance draws, first those that follow a saved state (keep_states=N keeps one
 every N rounds). All rounds in between are compared too: models, memories, and lines of the tables, bit by bit where
 engine, device and versions are those of the run, else within rounding. The last line names what was checked and what
-was not. Of a sweep every point is checked in turn, and
-sweep.csv is computed again from them.
+was not. Of a sweep every point is checked in turn, and sweep.csv is computed again from them.
 Nothing in DIR is changed, and nothing of it runs.
 
 Exit code 0: all as written, bit by bit. 3: all as written, but only within rounding. 1: something differs, is missing

@@ -26,7 +26,8 @@ PROVENANCE = {  # the program and the machine, which cannot be computed again
     "engine": ("name", "reason", "workers"),
 }
 
-_ADDED = ("skipped_rounds", "validation_examples", "constant_answer", "malicious_clients")  # which older summaries do not have
+# These are not in older summaries.
+_ADDED = ("skipped_rounds", "validation_examples", "constant_answer", "malicious_clients")
 _ANSWER = "constant_answer"  # of the last model
 _ADDED_COUNT = "positives"  # which older tables do not have
 

@@ -5,6 +5,7 @@ import math
 from fedexp.report.read.measures import Statistic
 
 WHOLE = 1  # decimals of counts, which lose them where all are whole
+_LARGE = 1e7  # from here on nobody reads all digits
 _DIGITS = 4  # that matter where no decimals are asked for
 
 
@@ -20,8 +21,9 @@ def cell_text(value: Statistic, digits: int | None = None) -> str:
         digits = _four_digits(value.mean)
     elif digits == WHOLE and value.mean.is_integer() and not value.std:
         digits = 0
-    spread = "" if value.std is None else f" ± {value.std:,.{digits}f}"
-    return f"{value.mean:,.{digits}f}{spread}{share}"
+    form = f",.{digits}f" if abs(value.mean) < _LARGE else f".{_DIGITS}g"
+    spread = "" if value.std is None else f" ± {value.std:{form}}"
+    return f"{value.mean:{form}}{spread}{share}"
 
 
 def _four_digits(mean: float) -> int:

@@ -17,7 +17,7 @@ from fedexp.core.nested import lookup
 from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.files.url_credentials import without_password
 
-NAME = "multirun.yaml"
+NAME, CONTEST = "multirun.yaml", "contest.yaml"
 _LIST = re.compile(r"[\w./+-]+(,[\w./+-]+)+")
 _RANGE = re.compile(r"range\((?:(\d{1,15}),)?(\d{1,15})\)")
 _CHOOSING = ("hydra/sweeper", "hydra.sweeper")
@@ -58,6 +58,22 @@ def commands(folders: Sequence[Path]) -> str:
             texts[shlex.join(["fedexp", "run", *(["-m"] if is_sweep else []), *words])] = None
     suffix = f"; and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
     return "; ".join([*texts][:_LISTED]) + suffix
+
+
+def contest_text(folders: Sequence[Path]) -> str:
+    """How the settings of these run folders were chosen, if a contest has run them all; else empty."""
+    plans = {folder.absolute().parents[2] / CONTEST for folder in folders if len(folder.absolute().parents) > 2}
+    if len(plans) != 1 or not (path := plans.pop()).is_file():
+        return ""
+    try:
+        plan = read_yaml(path)
+    except ConfigError:
+        return ""
+    spaces = [word for word in _texts(lookup(plan, "words")) if "(" in word]
+    trials, searched = lookup(plan, "trials"), f" over {', '.join(spaces)}" if spaces else ""
+    return (
+        f"by fedexp contest, {trials} trials of each method on validation data{searched}; none of them saw these seeds"
+    )
 
 
 def _sweeps(folders: Iterable[Path]) -> list[Path]:

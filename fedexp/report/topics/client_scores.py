@@ -1,4 +1,4 @@
-"""The models beside each other on what each client held out, from client_scores.csv."""
+"""The models beside each other on each client's own examples, from client_scores.csv."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ TITLE = "Models at the clients after the last round"
 SERIES = {
     "global": "global model",
     "inside": "its cluster's model",
-    "personal": "its own model",
+    "personal": "the model it uses",
     "mean": "clusters together (mean)",
 }
 _MARKERS = "osD^"
@@ -36,7 +36,7 @@ def figure(table: "pd.DataFrame") -> "Figure":
     table = table.sort_values(order, kind="stable")
     few = len(table) <= _MAX_CLIENTS
     size = (max(6.5, 2.2 + 0.62 * len(table)) if few else 6.5, 4.2)
-    drawn, axes = style.canvas(TITLE, "", f"{metric_title(metric(table))} on what the client held out", size)
+    drawn, axes = style.canvas(TITLE, "", f"{metric_title(metric(table))} on the client's own examples", size)
     axes.grid(visible=False, axis="x")
     if few:
         _draw_clients(axes, table)
@@ -102,7 +102,11 @@ def _names(table: "pd.DataFrame") -> list[str]:
 
 
 def _series(table: "pd.DataFrame") -> dict[str, str]:
-    return {column: name for column, name in SERIES.items() if column in table and len(table[column].dropna())}
+    """The models that the table has scores of; those that clients use only where these are not the global one."""
+    series = {column: name for column, name in SERIES.items() if column in table and len(table[column].dropna())}
+    if "global" in series and "personal" in series and table["personal"].equals(table["global"]):
+        del series["personal"]
+    return series
 
 
 def _label_suffixes(table: "pd.DataFrame") -> tuple[list[str], str]:

@@ -32,6 +32,8 @@ Fact = tuple[str, str]
 def facts(methods: Sequence[Method]) -> list[Fact]:
     """What all methods have in common as (term, description); first what is compared, where there are several."""
     shared, command = shared_facts(methods), command_facts(methods)
+    tuning = sweeps.contest_text([run.folder for method in methods for run in method.runs])
+    shared += [("Tuned", tuning)] if tuning else []
     if len(methods) == 1:
         return [*shared, *command]
     suffix = f"; and {len(methods) - _LISTED} more" if len(methods) > _LISTED else ""

@@ -96,11 +96,13 @@ def _lowered_bounds(methods: Sequence[Method]) -> Iterator[str]:
 
 
 def _personal_models(methods: Sequence[Method]) -> Iterator[str]:
-    if any(run.config.get("evaluation.personal_fraction") for method in methods for run in method.runs):
+    measured = ("evaluation.personal_fraction", "evaluation.own_test")
+    if any(run.config.get(key) for key in measured for method in methods for run in method.runs):
         yield (
             "Test measures are of the global model, of which a personal method may make no use (with "
             "`scenario.training=local` they are the mean over the clients' models). Personal measures are of the model "
-            "that each client uses, on examples that it held out: judge personal methods by these."
+            "that each client uses, on examples that it held out or on its own test examples: judge personal methods "
+            "by these."
         )
 
 

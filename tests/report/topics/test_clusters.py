@@ -161,7 +161,7 @@ def test_a_report_tells_the_mean_accuracies(make_run: Callable[..., Path], tmp_p
     assert part is not None
     assert [one.name for one in part.pictures] == ["method_1_client_scores"]
     (_, grid), *_ = part.tables
-    assert grid.headings == ["method", "global model", "its cluster's model", "its own model"], "no run has a mean"
+    assert grid.headings == ["method", "global model", "its cluster's model", "the model it uses"], "no run has a mean"
     assert grid.rows == [["random", "0.5000", "0.5000", "0.5000"]]
 
 
@@ -180,7 +180,7 @@ def test_accuracies_without_clusters_are_drawn_and_stand_in_a_report(clients: in
         table[name] = [kinds[client % 2] for client in range(clients)]
     (axes,) = client_scores.figure(table).axes
     assert len(axes.lines) > 0
-    assert axes.get_ylabel().replace("\n", " ") == "AUROC on what the client held out"
+    assert axes.get_ylabel().replace("\n", " ") == "AUROC on the client's own examples"
     if clients == 3 and more:
         assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "2", "1\n*", "mean"]
 
@@ -188,7 +188,7 @@ def test_accuracies_without_clusters_are_drawn_and_stand_in_a_report(clients: in
 def test_a_mean_says_how_many_clients_have_a_score():
     table = pd.DataFrame({"client": range(4), "metric": "auroc", "global": [0.5, 0.7, np.nan, 0.6], "personal": 0.75})
     text = client_scores.data(table).text
-    assert text == ("Mean AUROC over 4 clients: global model 0.6000 (3 of 4 have one), its own model 0.7500.")
+    assert text == ("Mean AUROC over 4 clients: global model 0.6000 (3 of 4 have one), the model it uses 0.7500.")
 
 
 @pytest.mark.parametrize("cells", [[np.nan, np.nan], ["auroc", "accuracy"], ["$\\frac", "$\\frac"], ["a" * 99] * 2])

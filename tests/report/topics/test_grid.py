@@ -11,7 +11,7 @@ from fedexp import cli
 from fedexp.core.errors import ConfigError
 from fedexp.report.read.runs import collect_runs
 from fedexp.report.topics.grid import notes
-from fedexp.report.topics.grid.panel import panels
+from fedexp.report.topics.grid.panel import name_methods, panels
 
 
 @pytest.fixture
@@ -177,3 +177,19 @@ def test_a_setting_that_is_unknown_names_the_nearest(study: Path):
         ConfigError, match=r"no run has a setting agregator; did you mean aggregator or pre_aggregation\?"
     ):
         panels(collect_runs([study])[0], ("agregator", "attack"))
+
+
+def test_methods_have_a_row_each_whatever_sets_them_apart(make_run, tmp_path):
+    for attack, byzantine in (("none", 0), ("alie", 3)):
+        for rule, rate in (("fedavg", 0.1), ("krum", 0.01)):
+            make_run(
+                f"{rule}{attack}",
+                choices={"aggregator": rule, "attack": attack},
+                keys={"local.lr": rate, "attack.z": byzantine, "aggregator.byzantine": "${attack.z}"},
+            )
+    runs = collect_runs([tmp_path])[0]
+    (panel,) = panels(name_methods(runs, ("method", "attack")), ("method", "attack"))
+    assert [name.partition(",")[0] for name in panel.rows] == ["fedavg", "krum"]
+    assert set(panel.columns) == {"none", "alie"}
+    assert panel.complete.all()
+    assert name_methods(runs, ("aggregator", "attack")) == runs

@@ -15,13 +15,14 @@ from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.maths.curve_metrics import final, higher_is_better
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.read import sweeps
-from fedexp.report.read.methods import differing_keys, differing_options, options, settings
+from fedexp.report.read.methods import differing_keys, differing_options, group_runs, options, settings
 from fedexp.report.read.runs import Run, shared_metric
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _LISTED = 4  # settings
+METHOD = "method"  # the axis of all that differs but the other one
 Cells = dict[tuple[str, str], list[float | None]]  # of a row and a column: each run's number, None while unfinished
 
 
@@ -94,7 +95,7 @@ class Panel:
 
 
 def panels(runs: Sequence[Run], by: tuple[str, str]) -> list[Panel]:
-    """Panels by the settings `by` (groups or dotted keys): the first makes the rows, the second the columns.
+    """Panels by the settings `by` (groups, dotted keys or METHOD): the first makes the rows, the second the columns.
 
     Raises:
         ConfigError: a setting is unknown to all runs, or has one value only; or no run is finished.
@@ -161,11 +162,41 @@ def axis_values(runs: Sequence[Run], name: str, planned: sweeps.Planned) -> tupl
 
 
 def different_settings(runs: Sequence[Run], by: tuple[str, str]) -> list[str]:
-    """What differs besides the two settings and what belongs to them."""
+    """What differs besides the two settings and what belongs to them; nothing beside methods."""
+    if METHOD in by:
+        return []
     prefixes = tuple(f"{name}." for name in by)
     groups = [name for name in differing_options([options(run) for run in runs]) if name not in by]
     keys = [key for key in differing_keys(runs) if key not in by and not key.startswith(prefixes)]
     return [*groups, *(key for key in keys if key.partition(".")[0] not in groups)]
+
+
+def name_methods(runs: Sequence[Run], by: tuple[str, str]) -> list[Run]:
+    """The runs with their methods as a setting, if the grid is laid out by it: all that differs but its other axis."""
+    if METHOD not in by:
+        return [*runs]
+    axis = next((name for name in by if name != METHOD), METHOD)
+    without = [
+        replace(
+            run,
+            choices={name: option for name, option in run.choices.items() if name != axis},
+            config={key: value for key, value in run.config.items() if key not in _keys_of(run, axis)},
+        )
+        for run in runs
+    ]
+    labels = {
+        run.folder: method.label for method in group_runs(without) for run in (*method.every_run, *method.repeats)
+    }
+    return [replace(run, choices={**run.choices, METHOD: labels[run.folder]}) for run in runs]
+
+
+def _keys_of(run: Run, axis: str) -> set[str]:
+    """The keys of a setting, and those that follow them."""
+    keys = {axis, *(key for key in run.config if key.startswith(f"{axis}."))}
+    texts = {key: str(text) for key, text in run.raw_config.items() if "${" in str(text)}
+    while followers := {key for key, text in texts.items() if any(f"{{{name}}}" in text for name in keys)} - keys:
+        keys |= followers
+    return keys
 
 
 def setting_text(run: Run, name: str) -> str:
