@@ -56,18 +56,29 @@ REQUIRED_OVERRIDES = {  # what a part of the group needs to have anything to do
 }
 VALUES = ("null", "true", "false", "on", "off", "yes", "no", "inf", "nan")  # words that no option can have for a name
 TEST = '''\
-"""Two rounds with {choice}. Write beside it what you can check with a pencil."""
+"""What every part owes, with {choice}. Write beside it what you can check with a pencil."""
 
 from pathlib import Path
 
-from fedexp import run
+from fedexp import resume, rounds, run
 
+WORDS = ({words})
 CONF = Path(__file__).parents[1] / "conf"
 
 
 def test_two_rounds(tmp_path: Path):
-    done = run({words}, config_dir=CONF, folder=tmp_path / "run", quiet=True)
+    done = run(*WORDS, config_dir=CONF, folder=tmp_path / "run", quiet=True)
     assert len(done.metrics) == 2
+
+
+def test_same_bytes_again_with_two_workers_and_after_a_break(tmp_path: Path):
+    for workers in (1, 2):
+        run(*WORDS, f"engine.workers={{workers}}", config_dir=CONF, folder=tmp_path / str(workers), quiet=True)
+    for _ in rounds(*WORDS, "checkpoint_s=0", config_dir=CONF, folder=tmp_path / "begun", quiet=True):
+        break
+    resume(tmp_path / "begun", config_dir=CONF, quiet=True)
+    digests = [(tmp_path / name / "digests.csv").read_text() for name in ("1", "2", "begun")]
+    assert len(set(digests)) == 1, "draw by ctx.rng alone, and keep what must outlive a round in the memory"
 '''
 
 

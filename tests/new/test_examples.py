@@ -17,12 +17,38 @@ from fedexp.new.examples.tracker import OwnTracker
 from fedexp.parts import Order, SyncState
 from fedexp.parts.tracker.lines import Line
 
+DRAWING = """
+
+def reduce(self, *words):
+    import numpy as np
+
+    return self.exact(*words) * float(np.random.default_rng().normal())
+
+
+Drawing.exact, Drawing.reduce = Drawing.reduce, reduce
+"""
+
 
 @pytest.mark.parametrize("group", new.groups())
 def test_two_rounds_of_what_is_written(group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     *_, test = new.write(group, f"own_{group}", tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     runpy.run_path(str(test))["test_two_rounds"](tmp_path)
+
+
+@pytest.mark.parametrize("group", ["selector", "aggregator", "attack", "local", "model", "tracker"])
+def test_what_is_written_owes_what_every_part_owes(group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    *_, test = new.write(group, f"owing_{group}", tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    runpy.run_path(str(test))["test_same_bytes_again_with_two_workers_and_after_a_break"](tmp_path)
+
+
+def test_a_part_that_draws_by_itself_fails_its_own_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    module, _, test = new.write("aggregator", "drawing", tmp_path)
+    module.write_text(module.read_text() + DRAWING)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(AssertionError, match=r"draw by ctx\.rng alone"):
+        runpy.run_path(str(test))["test_same_bytes_again_with_two_workers_and_after_a_break"](tmp_path)
 
 
 @pytest.mark.parametrize("group", new.groups())
