@@ -36,6 +36,7 @@ from fedexp.sweep import command, point_list
 from fedexp.sweep.points import Point
 from fedexp.sweep.repeated_keys import warn_of_repeated_keys
 from fedexp.sweep.unswept_keys import warn_of_unswept_keys
+from fedexp.sweep.unused_keys import warn_of_unused_keys
 
 Watch = Callable[[dict[str, Any]], None]  # called with the line of every round
 
@@ -174,6 +175,7 @@ def _script_folder(composer: Composer, request: Request, console: bool) -> Itera
     if console:
         warn_of_repeated_keys(request.overrides)
         warn_of_unswept_keys(config, request.overrides)
+        warn_of_unused_keys(config, request.overrides)
     with _run_folder(config, valid_run) as folder:
         logs.log_to(folder, console)
         yield folder, valid_run
@@ -192,6 +194,7 @@ def _single(composer: Composer, request: Request, bounds: Sequence[Bound]) -> Pa
         return None
     warn_of_repeated_keys(request.overrides)
     warn_of_unswept_keys(config, request.overrides)
+    warn_of_unused_keys(config, request.overrides)
     with _run_folder(config, valid_run) as folder:
         composer.run(request.config_name, partial(job, valid_run=valid_run), request.overrides)
     return folder

@@ -38,6 +38,36 @@ def refuse_replaced_parts(config: DictConfig) -> None:
                 f"out, or name the parts: {words}"
             )
 
+    for group, option in parts.items():
+        node = config.get(group) or {}
+        for key, value in _definition(group, option).items():
+            actual = node.get(key, value)
+            if actual != value:
+                raise ConfigError(
+                    f"{GROUP}={name} is {group}={option}, which has {group}.{key}={short_text(value)}, but the run has "
+                    f"{group}.{key}={short_text(actual)}; leave that out, or name the parts: "
+                    + " ".join(f"{key}={part}" for key, part in parts.items())
+                )
+
+
+def _definition(group: str, option: str) -> dict[str, Any]:
+    """What makes an option out of another one of its group, whose class it has; nothing of one with its own class.
+
+    A rate is no part of it.
+    """
+    if option not in catalog.options(conf_dir(), group):
+        return {}
+    node = catalog.part(conf_dir(), group, option)
+    base = str(node.get("_target_")).split(".")[-2:-1]
+    if base == [option] or not base or base[0] not in catalog.options(conf_dir(), group):
+        return {}
+    usual = catalog.part(conf_dir(), group, base[0])
+    return {
+        key: value
+        for key, value in node.items()
+        if key in usual and key not in ("_target_", "lr") and value != usual[key] and "${" not in str(value)
+    }
+
 
 @contextmanager
 def name_setters(config: DictConfig, overrides: Sequence[str]) -> Iterator[None]:

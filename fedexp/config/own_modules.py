@@ -31,10 +31,15 @@ def objection(saved: Mapping[str, str], config: Mapping[str, Any], folder: Path,
     """Which of the `saved` modules of a folder is not what it was, in a line; None if the user named it now."""
     for name, digest in module_digests(config).items():
         if digest != saved.get(name, digest) and not trust.is_named(name):
+            location = Path(import_locations(name)[0])
+            is_package = location.is_dir() or location.name == "__init__.py"
+            source = location.parent if location.name == "__init__.py" else location
+            changed = (
+                f"a file in {display_path(source)}" if is_package else f"{display_path(source)}, or what it imports,"
+            )
             return (
-                f"{display_path(folder)} was made with another {name} than is here now: "
-                f"{display_path(Path(import_locations(name)[0]))} or a file beside it that it imports has changed; put "
-                f"it back, or if it does the same as before, add --trust-modules {name}"
+                f"{display_path(folder)} was made with another {name} than is here now: {changed} has changed; put it "
+                f"back or, if the change changes no result, add --trust-modules {name}"
             )
     return None
 

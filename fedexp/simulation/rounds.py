@@ -29,7 +29,7 @@ def with_workers(exp: Experiment, world: World, state: State) -> Iterator[World]
         raise
     except RuntimeError as error:
         if (reason := workers.describe_failure()) is not None:
-            raise RunError(f"{reason}\nthe last good state is kept; continue with fedexp resume") from error
+            raise RunError(f"{reason}; what was saved before stays: continue with fedexp resume") from error
         raise
     finally:
         workers.stop()

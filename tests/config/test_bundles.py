@@ -7,6 +7,7 @@ import pytest
 from hostile import refusal
 from omegaconf import DictConfig, OmegaConf
 
+from fedexp import cli
 from fedexp.config import catalog
 from fedexp.config.bundles import refuse_replaced_parts
 from fedexp.config.location import conf_dir
@@ -76,6 +77,16 @@ def test_every_command_refuses_it_before_the_run(command: tuple[str, ...], capsy
         "parts: aggregator.weighting=uniform local=adam\n"
     )
     assert not (tmp_path / "outputs").exists()
+
+
+def test_a_value_that_makes_another_algorithm_of_it_is_refused(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert refusal(capsys, "run", "algorithm=fedsgd", "local.batch_size=20").endswith(
+        "algorithm=fedsgd is local=full_batch_step, which has local.batch_size=full, but the run has "
+        "local.batch_size=20; leave that out, or name the parts: local=full_batch_step selector=all aggregator=fedavg "
+        "server_optimizer=replace\n"
+    )
+    assert cli.main(["run", "-q", "algorithm=fedsgd", "local.lr=0.7", "rounds=1", "pictures=false"]) == 0
 
 
 @pytest.mark.parametrize(

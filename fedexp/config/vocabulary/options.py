@@ -24,7 +24,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "federation": {
         "noniid": "federation=dirichlet federation.alpha=0.5",
-        "lda": "federation=dirichlet",
+        **dict.fromkeys(("lda", "dir"), "federation=dirichlet"),
         "pathological": "federation=shards",
         "natural": "federation=subject",
         "homogeneous": "federation=iid",
@@ -89,6 +89,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "average": "aggregator=fedavg",
         "fedsgd": "algorithm=fedsgd",
         "rfa": "aggregator=geometric_median",
+        **dict.fromkeys(("coordinatemedian", "coordinatewisemedian", "cwmed"), "aggregator=median"),
         **{name: f"server_optimizer={name.removeprefix('fed')}" for name in ("fedadam", "fedyogi", "fedadagrad")},
         "fedavgm": "server_optimizer=momentum",
         "fedprox": "algorithm=fedprox",
@@ -129,7 +130,23 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
             "algorithm=fedasync or fedbuff, or pacing=buffered, where the server does not wait for all",
         ),
         **dict.fromkeys(("semiasync", "semisynchronous", "semiasynchronous", "deadline"), "pacing=periodic"),
+        "sync": "pacing=synchronous",
     },
+    "experiment": {
+        **dict.fromkeys(
+            ("selectionthesis", "selection"),
+            "experiment=performance_mnist selector=greedyfed; the published table: fedexp replay selection_thesis",
+        ),
+        **dict.fromkeys(("pfnm", "oneshot"), "experiment=pfnm_oneshot"),
+        "afl": "experiment=afl_grid",
+        **dict.fromkeys(("hapt", "har", "clustered"), "experiment=clustered_har"),
+        "dp": "experiment=dp_sgd",
+        "kerasnotebook": "experiment=keras_mnist; the published table: fedexp replay keras_notebook",
+    },
+    "codec": dict.fromkeys(("fp16", "half"), "codec=float16"),
+    "pre_aggregation": {"nnm": "pre_aggregation=nearest_neighbours"},
+    "clustering": {"kmeans": "clustering=kmeans_updates"},
+    "stop": {"earlystopping": "stop=patience", "time": "stop=simulated_time", "epsilon": "stop=privacy_budget"},
     "privacy": {
         **dict.fromkeys(
             ("gaussian", "gaussianmechanism", "gaussiannoise", "noise"),
@@ -156,6 +173,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "churn": "availability=markov",
         "random": "fleet=half_normal or simulated",
         "lognormal": "fleet=simulated fleet.speed_spread=1",
+        "sim": "fleet=simulated",
     },
     "selector": {
         "uniform": "selector=random",

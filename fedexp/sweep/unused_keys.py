@@ -1,0 +1,32 @@
+"""A key of the scenario that is typed although no chosen part follows it: the run would be the same without it."""
+
+import sys
+from collections.abc import Iterator, Sequence
+
+from omegaconf import DictConfig
+
+from fedexp.config.compose import raw_config
+from fedexp.config.override_text import key_of
+from fedexp.core.nested import flatten_keys
+
+SOURCES = {  # what parts may follow, and no more: where each would be
+    "scenario.local_lr": "local.lr",
+    "scenario.local_epochs": "local.epochs",
+    "scenario.byzantine": "aggregator.byzantine",
+}
+
+
+def warn_of_unused_keys(config: DictConfig, words: Sequence[str]) -> None:
+    """Says on stderr which typed keys of a composed config do nothing."""
+    sys.stderr.write("".join(f"fedexp: {note}\n" for note in describe_unused_keys(config, words)))
+
+
+def describe_unused_keys(config: DictConfig, words: Sequence[str]) -> Iterator[str]:
+    """A sentence for each typed key that no part follows."""
+    values = {key: value for key, value in flatten_keys(raw_config(config)).items() if not key.startswith("hydra.")}
+    texts = [str(value) for value in values.values() if "${" in str(value)]
+    for key in dict.fromkeys(map(key_of, words)):
+        if key in SOURCES and not any(f"{{{key}}}" in text for text in texts):
+            value = values.get(SOURCES[key])
+            suffix = "" if value is None else f" ({SOURCES[key]}={value})"
+            yield f"{key} does nothing: no chosen part follows it{suffix}"
