@@ -5,6 +5,7 @@ So before a run those modules are forgotten whose files, or files beside them th
 """
 
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib import invalidate_caches
 from importlib.util import source_hash
@@ -28,20 +29,20 @@ def remember(package: str) -> None:
 def forget_changed() -> None:
     """Forgets the imported modules of all packages and folders in which one has changed: they are imported again."""
     for changed in {name.partition(".")[0] for name in _hashes if _has_changed(name)}:
-        _forget(changed)
+        _forget([*_modules_beside(changed), changed])
 
 
 def forget_stale(package: str) -> None:
-    """Forgets a module that the user imported and changed since, as far as Python's cache of it tells."""
-    if package not in _hashes and any(map(_differs_from_cache, _modules_beside(package))):
-        _forget(package)
+    """Forgets a module or package that the user imported and changed since, as far as Python's cache of it tells."""
+    names = [name for name in _modules_beside(package) if name.partition(".")[0] == package]
+    if package not in _hashes and any(map(_differs_from_cache, names)):
+        _forget(names)
 
 
-def _forget(package: str) -> None:
-    for name in _modules_beside(package):
+def _forget(names: Iterable[str]) -> None:
+    for name in names:
         sys.modules.pop(name, None)
         _hashes.pop(name, None)
-    _hashes.pop(package, None)
     invalidate_caches()
 
 
