@@ -118,7 +118,7 @@ def compare_runs(
     Raises:
         ConfigError: they cannot be read or paired, or a condition names what they do not have.
     """
-    from fedexp.compare import conditions, pairing, study
+    from fedexp.compare import conditions, pairing, picks, study
     from fedexp.report.read.methods import labels_beside
     from fedexp.report.read.runs import collect_runs
     from fedexp.report.topics import provenance
@@ -126,12 +126,13 @@ def compare_runs(
     a = _side("before", a_words)
     b = _side("after", b_words, a[0][0])
     sides, roundless = zip(*(collect_runs(folders, "compare") for folders, _ in (a, b)), strict=True)
-    a_runs, b_runs = (_pick_runs(runs, *side) for runs, side in zip(sides, (a, b), strict=True))
+    chosen = [picks.pick_runs([*runs, *lost], *side) for runs, lost, side in zip(sides, roundless, (a, b), strict=True)]
+    a_runs, b_runs = map(picks.with_rounds, chosen)
     checks = [conditions.parse(text, [*a_runs, *b_runs]) for text in fail_if]
     method_pairs = pairing.pair_methods(a_runs, b_runs, set(unequal))
     comparison = study.compare_methods(method_pairs, list(measures))
-    lost = {run.folder.resolve(): run for runs in roundless for run in runs}
-    notes = provenance.lost_runs(labels_beside([*sides[0], *sides[1]], [*lost.values()]))
+    lost_runs = {run.folder: run for runs in chosen for run in runs if not len(run.metrics)}
+    notes = provenance.lost_runs(labels_beside([*sides[0], *sides[1]], [*lost_runs.values()]))
     comparison = replace(comparison, notes=(*comparison.notes, *notes))
     return Compared(comparison, method_pairs, sides, checks)
 
@@ -178,36 +179,6 @@ def _out(value: str) -> Path:
     if out.is_dir() or is_run(out.parent):
         raise InvalidArgument(f"must name a file outside of run folders, got {value}; e.g. --out {NAME}")
     return out
-
-
-def _pick_runs(selected_runs: "list[Run]", folders: Sequence[Path], picks: dict[str, str]) -> "list[Run]":
-    from fedexp.config import roles
-    from fedexp.report.read import methods
-
-    for key, value in picks.items():
-        values = [methods.options(run).get(key, short_text(run.config.get(key))) for run in selected_runs]
-        picked = [
-            run
-            for run, run_value in zip(selected_runs, values, strict=True)
-            if run_value == value or _is_number_text(run.config.get(key), value)
-        ]
-        if not picked:
-            if key in roles.role_names(changes_results=False):
-                raise ConfigError(
-                    f"{key} changes no result, so that runs are not told apart by it; pick by another key"
-                )
-            available = ", ".join(sorted(set(values)))
-            raise ConfigError(f"no run below {', '.join(map(str, folders))} has {key}={value}; there: {available}")
-        selected_runs = picked
-    return selected_runs
-
-
-def _is_number_text(number: object, text: str) -> bool:
-    """Whether a text is this number, which may be written in many ways (0.10, 1e-1) and is shown with fewer digits."""
-    try:
-        return isinstance(number, int | float) and not isinstance(number, bool) and float(text) == number
-    except ValueError:
-        return False
 
 
 def _draw_ranks(
