@@ -95,7 +95,11 @@ def _dispatch(words: list[str]) -> int:
         raise ConfigError(f"unknown command {first}; {hint} (fedexp --help)")
     if "--help" in arguments or "-h" in arguments:
         return _say(parser_of(first).format_help())
-    return import_module(f"fedexp.commands.{first}").act(arguments)
+    command = import_module(f"fedexp.commands.{first}")
+    from fedexp.commands.arguments.json_document import error_document
+
+    with error_document("--json" in arguments):
+        return command.act(arguments)
 
 
 def _help() -> str:

@@ -97,7 +97,8 @@ def test_the_drawing_of_the_layers_shows_all_of_them():
 
 def test_the_readme_is_short_and_names_no_file_that_an_index_lacks():
     text = (HOUSE / "README.md").read_text()
-    assert len(text.splitlines()) <= 110
+    prose = re.sub(r"<!-- verdicts -->.*<!-- /verdicts -->", "", text, flags=re.DOTALL)  # a line a source that was run
+    assert len(prose.splitlines()) <= 90
     hook = tomllib.loads((HOUSE / "pyproject.toml").read_text())["tool"]["hatch"]["metadata"]["hooks"]
     for one in hook["fancy-pypi-readme"]["substitutions"]:
         text = re.sub(one["pattern"], one["replacement"], text)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ def run(
     config_dir: Location | None = None,
     quiet: bool = False,
     resume: bool = False,
+    trust_modules: Sequence[str] = (),
     on_round: Callable[[dict[str, Any]], object] | None = None,
     **keys: Any,
 ) -> Finished:
@@ -48,6 +50,7 @@ def run(
         config_dir: a folder with options and experiments of your own, as `--config-dir`.
         quiet: whether nothing is printed; `fedexp.log` in the run's folder has it all the same.
         resume: whether a `folder` that holds this run already is gone on with, or only read if the run has ended.
+        trust_modules: with `resume`, modules that may have changed since.
         on_round: called after every round with its line of metrics.csv, None for an empty cell. What it raises ends the
             run, which can be resumed, and comes out of `run`.
         keys: the same as words, for names that Python can write: `seed=1`, `**{"local.lr": 0.05}`.
@@ -62,7 +65,7 @@ def run(
         composer, request = compose_run(words, config_dir)
         if not (resume and folder is not None and folders.is_run(Path(folder))):
             return load(single(composer, request, not quiet, watch))
-        for _ in remaining_rounds(composer, request, Path(folder), not quiet, watch):
+        for _ in remaining_rounds(composer, request, Path(folder), not quiet, Trust(tuple(trust_modules)), watch):
             pass
         return load(folder)
 
@@ -73,6 +76,7 @@ def rounds(
     config_dir: Location | None = None,
     quiet: bool = False,
     resume: bool = False,
+    trust_modules: Sequence[str] = (),
     **keys: Any,
 ) -> Generator[dict[str, Any], None, None]:
     """Runs one experiment as `run` does, a round at a time: the iterable of a `for` loop.
@@ -87,7 +91,7 @@ def rounds(
     with one_run_at_a_time(), one_loop_at_a_time(), isolate_process(), unwrapped_errors():
         composer, request = compose_run(words, config_dir)
         if resume and folder is not None and folders.is_run(Path(folder)):
-            lines = remaining_rounds(composer, request, Path(folder), not quiet)
+            lines = remaining_rounds(composer, request, Path(folder), not quiet, Trust(tuple(trust_modules)))
         else:
             lines = single_rounds(composer, request, not quiet)
         with closing(lines):
@@ -176,10 +180,10 @@ def load_sweep(folder: Location) -> "pd.DataFrame":
 
 
 def compare(
-    *runs: str,
-    against: str | Sequence[str],
-    measures: Sequence[str] = (),
-    unequal: Sequence[str] = (),
+    *runs: Location,
+    against: Location | Sequence[Location],
+    measures: str | Sequence[str] = (),
+    unequal: str | Sequence[str] = (),
 ) -> "pd.DataFrame":
     """Tests the differences of methods, runs paired by seed, as `fedexp compare` does.
 
@@ -192,17 +196,26 @@ def compare(
         unequal: epochs, steps, megabytes: what of the budget may differ.
 
     Returns: a row a method of A and quantity: mean `difference` A - B with its 95 % interval `low` to `high`, counts of
-    wins, ties and losses, two Holm-corrected p-values, what so many pairs could have shown, and the `verdict`.
+    wins, ties and losses, two Holm-corrected p-values, what so many pairs could have shown, and the `verdict`. Its
+    `attrs["notes"]` are sentences on what was left out or accepted.
 
     Raises:
         ConfigError: the runs cannot be paired, or are of other data, splits or budgets.
     """
-    from fedexp.commands.compare import compare_runs
+    from fedexp.commands.compare import UNEQUAL, compare_runs
     from fedexp.compare import page
 
-    b_words = [against] if isinstance(against, str) else list(against)
+    a_words, b_words, names, accepted = (
+        [fspath(entry) for entry in ([words] if isinstance(words, str | PathLike) else words)]
+        for words in (runs, against, measures, unequal)
+    )
+    if odd := set(accepted) - set(UNEQUAL):
+        raise ConfigError(f"unequal must name some of {', '.join(UNEQUAL)}, got {min(odd)}")
     with unwrapped_errors():
-        return page.frame(compare_runs(list(runs), b_words, measures, unequal).comparison)
+        comparison = compare_runs(a_words, b_words, names, accepted).comparison
+    table = page.frame(comparison)
+    table.attrs["notes"] = [*comparison.notes]
+    return table
 
 
 def _watch(on_round: Callable[[dict[str, Any]], object]) -> Callable[[dict[str, Any]], None]:

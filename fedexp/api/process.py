@@ -66,7 +66,7 @@ def failed_points_as_error() -> Iterator[None]:
     except CommandExit as stop:
         if stop.is_interrupted or stop.__cause__ is not None:
             raise
-        raise RunError(stop.message) from stop
+        raise RunError(in_python_words(stop.message)) from stop
 
 
 def _put_in_python_words(error: BaseException) -> None:

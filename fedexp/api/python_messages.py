@@ -17,7 +17,7 @@ _PHRASES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"--trust-modules\b", "trust_modules"),
     (r"--(round|client|quiet)\b", r"\1"),
     (r"--unequal (\w+)", r"unequal=['\1']"),
-    (r"--(measures|against)\b", r"\1"),
+    (r"--measures\b", "measures"),
     (r"(with|again): fedexp resume (.+)$", lambda match: f"{match[1]}: fedexp.resume({shlex.split(match[2])[0]!r})"),
     ("all reasons are above and in", "all reasons are in"),
     (r"\badd -m to run each of them", "call fedexp.sweep to run each of them"),

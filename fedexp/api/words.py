@@ -22,7 +22,7 @@ from fedexp.sweep import point_list
 
 Location = str | PathLike[str]
 
-_ARGUMENTS = {name.replace("_", ""): name for name in ("folder", "config_dir", "quiet", "on_round", "points")}
+_ARGUMENTS = {name.replace("_", ""): name for name in ("folder", "config_dir", "quiet", "on_round", "points", "resume")}
 _PLAIN = (str, int, float, bool, NoneType, Mapping, Sequence, PathLike, np.generic)
 _SWEEPS = "call fedexp.sweep for several"
 
@@ -60,6 +60,8 @@ def _plain_values(keys: Mapping[str, Any]) -> dict[str, Any]:
         ConfigError: one is misspelt, or its value is an object that no words can give.
     """
     for key in keys:
+        if key in _ARGUMENTS.values():
+            raise ConfigError(f"{key} is no argument of this function; help() of it tells those that it has")
         if close := difflib.get_close_matches(key.replace("_", ""), _ARGUMENTS, n=1, cutoff=0.8):
             raise ConfigError(f"unknown argument {key}; did you mean {_ARGUMENTS[close[0]]}?")
     _refuse_functions(keys)
@@ -67,14 +69,21 @@ def _plain_values(keys: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in keys.items():
         is_vector = isinstance(value, np.ndarray) and value.ndim == 1
         final_value = list(value) if is_vector or isinstance(value, Iterator) else value
-        entries = [final_value, *(final_value if isinstance(final_value, list | tuple) else ())]
-        if odd := [entry for entry in entries if not isinstance(entry, _PLAIN)]:
+        if odd := [entry for entry in _entries(final_value) if not isinstance(entry, _PLAIN)]:
             raise ConfigError(
                 f"{key} must be given in words, numbers or lists, got an object of {type(odd[0]).__name__}; "
                 "data goes into a file: dataset=npz reads arrays, dataset=table a CSV"
             )
         values[key] = final_value
     return values
+
+
+def _entries(value: Any) -> Iterator[Any]:
+    """A value, and all that lies in it."""
+    yield value
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    for entry in inner:
+        yield from _entries(entry)
 
 
 def _refuse_functions(keys: Mapping[str, Any]) -> None:

@@ -26,6 +26,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.nested import flatten_keys, walk
 from fedexp.core.part import build as build_parts
 from fedexp.files.atomic import display_path, shell_path
+from fedexp.files.failure import TRACEBACK
 from fedexp.files.summary_bounds import Bound
 from fedexp.process import logs
 from fedexp.process.exits import exit_on_error
@@ -99,6 +100,7 @@ def resume(folder: Path, words: Sequence[str] = (), trust: Trust = NO_TRUST) -> 
         with exit_on_error(folder):
             logs.log_to(folder)
             resume(config, folder, trust)
+        (folder / TRACEBACK).unlink(missing_ok=True)  # of a point that had failed
     return 0
 
 
@@ -131,14 +133,21 @@ def single_rounds(composer: Composer, request: Request, console: bool) -> Genera
     with _script_folder(composer, request, console) as (folder, valid_run), exit_on_error(folder):
         from fedexp.run.run import rounds
 
-        try:
+        with _left_early(folder):
             yield from rounds(valid_run.config, folder, valid_run.exp)
-        except GeneratorExit:  # a script that leaves its loop has not failed
-            log.info("left before its end; continue with: fedexp resume %s", shell_path(folder))
+
+
+@contextmanager
+def _left_early(folder: Path) -> Iterator[None]:
+    """Ends quietly where a script leaves its loop over rounds, which is no failure."""
+    try:
+        yield
+    except GeneratorExit:
+        log.info("left before its end; continue with: fedexp resume %s", shell_path(folder))
 
 
 def remaining_rounds(
-    composer: Composer, request: Request, folder: Path, console: bool, watch: Watch | None = None
+    composer: Composer, request: Request, folder: Path, console: bool, trust: Trust, watch: Watch | None = None
 ) -> Generator[dict[str, Any], None, None]:
     """Continues the run of a folder for a script that asks for the same run, and yields the line of every round.
 
@@ -146,7 +155,7 @@ def remaining_rounds(
         ConfigError: the folder holds another run.
     """
     config = _valid_run(composer, request).config
-    saved = read_config(folder)
+    saved = read_config(folder, trust)
     keys, saved_keys = flatten_keys(config), flatten_keys(saved)
     if changed := [key for key in {**saved_keys, **keys} if saved_keys.get(key) != keys.get(key)]:
         differences = ", ".join(f"{key}={short_text(saved_keys.get(key))}" for key in changed[:_SHOWN])
@@ -158,7 +167,8 @@ def remaining_rounds(
         from fedexp.run.run import remaining_rounds
 
         logs.log_to(folder, console)
-        yield from remaining_rounds(config, folder, watch)
+        with _left_early(folder):
+            yield from remaining_rounds(config, folder, watch)
 
 
 def _valid_run(composer: Composer, request: Request) -> ValidRun:
@@ -235,4 +245,4 @@ def _show_config(composer: Composer, request: Request, arguments: Namespace) -> 
         )
     if arguments.cfg != "hydra":
         refuse_replaced_parts(config)
-        build_parts(resolve_config(config))  # a look at a config tells its mistakes, too; no data is asked for
+        build_parts(resolve_config(config))  # mistakes of each part are told too; no data is asked for

@@ -17,7 +17,7 @@ from fedexp.commands.arguments.json_document import add_json_flag, json_document
 from fedexp.commands.arguments.parsing import InvalidArgument, Parser, complete_folder
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path, shell_path
-from fedexp.process.terminal import width
+from fedexp.process.terminal import escape_controls, width
 from fedexp.run.folders import OUTPUTS, is_run, is_sweep
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def act(words: list[str]) -> int:
             content |= {"page": page, "tables": documents, "notes": notes}
         for title, table in titled_grids:
             sys.stdout.write(f"{title}\n\n{table.fit_width(width(arguments.wide), '--wide shows them')}\n")
-        sys.stdout.write("".join([*(f"note  {note}\n" for note in notes), f"page  {display_path(page)}\n"]))
+        lines = [f"note  {escape_controls(' '.join(note.split()))}" for note in notes]
+        sys.stdout.write("".join(f"{line}\n" for line in (*lines, f"page  {display_path(page)}")))
     return 0
 
 

@@ -51,9 +51,9 @@ def refuse_replaced_parts(config: DictConfig) -> None:
 
 
 def _definition(group: str, option: str) -> dict[str, Any]:
-    """What makes an option out of another one of its group, whose class it has; nothing of one with its own class.
+    """What makes an option out of another one of its group, whose class it has, but for its learning rate.
 
-    A rate is no part of it.
+    Nothing of an option with a class of its own.
     """
     if option not in catalog.options(conf_dir(), group):
         return {}

@@ -10,6 +10,7 @@ from fedexp.core.imports.importing import import_object
 from fedexp.export.client_scores import client_scores, example_counts
 from fedexp.export.trained_model import TrainedModel
 from fedexp.parts.model.torch import factory_arguments
+from fedexp.report.draw.markdown import escape_markdown
 from fedexp.report.read import runs
 from fedexp.report.read.methods import options, single_label
 from fedexp.verify.record import RunRecord
@@ -204,7 +205,7 @@ def _score_table(trained: TrainedModel) -> str:
     table = "\n".join(["| measure | value | on |", "| --- | ---: | --- |", *rows])
     note = (trained.record.summary or {}).get("constant_answer")
     is_last = trained.round == trained.record.finished_rounds and trained.client is None
-    return f"{table}\n\nOn the test examples {_one_line(note)}." if note and is_last else table
+    return f"{table}\n\nOn the test examples {escape_markdown(_one_line(note))}." if note and is_last else table
 
 
 def _client_rows(trained: TrainedModel) -> list[str]:

@@ -1,17 +1,25 @@
 """Why a run failed: the traceback that a point of a sweep or a trial leaves in its folder."""
 
+import re
 from pathlib import Path
 
+from fedexp.core.errors import MAX_MESSAGE, ConfigError
 from fedexp.files.untrusted import read_regular
 
 TRACEBACK = "traceback.txt"
 _MOST_BYTES = 10_000_000
+_ERROR = re.compile(r"[A-Za-z_][\w.]*: ")  # the last of such lines names the error
 
 
 def read_failure(folder: Path) -> str | None:
-    """The words of the error that ended the run of a folder, in a line; None where none did."""
+    """The error that ended the run of a folder, its first line shortened if very long; None where none did."""
     if not (folder / TRACEBACK).is_file():
         return None
-    lines = read_regular(folder / TRACEBACK, _MOST_BYTES).decode(errors="replace").strip().splitlines()
-    text = lines[-1].partition(": ")[2] or lines[-1] if lines else ""
-    return "".join(sign if sign.isprintable() else "?" for sign in text) or None
+    try:
+        text = read_regular(folder / TRACEBACK, _MOST_BYTES).decode(errors="replace")
+    except ConfigError:
+        return f"see its {TRACEBACK}"
+    errors = [line for line in text.splitlines() if _ERROR.match(line)]
+    name, _, words = errors[-1].partition(": ") if errors else ("", "", text.strip().rpartition("\n")[2])
+    shown = words if name.rpartition(".")[2] in ("RunError", "ConfigError", "") else f"{name}: {words}"
+    return "".join(sign if sign.isprintable() else "?" for sign in shown[:MAX_MESSAGE]) or None

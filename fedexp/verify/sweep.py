@@ -40,7 +40,7 @@ def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO
     points = sorted(
         (point_folder for point_folder in points if (point_folder / "metrics.csv").is_file()), key=runs.natural_order
     )
-    roundless = [point_folder for point_folder in points if not len(runs.read(point_folder).metrics)]
+    roundless = [folder for folder in points if run_tables.read_frame(folder / "metrics.csv").empty]
     points = [point_folder for point_folder in points if point_folder not in roundless]
     if not points:
         raise ConfigError(f"{display_path(folder)} has no point with a finished round; there is nothing to verify")

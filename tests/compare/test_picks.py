@@ -9,8 +9,11 @@ from fedexp.report.read.runs import collect_runs
 
 @pytest.fixture
 def runs(make_run, tmp_path):
-    for number, (rule, rate) in enumerate((("fedavg", 0.1), ("krum", 0.1), ("krum", 0.25))):
-        folder = make_run(str(number), seed=number, choices={"aggregator": rule}, keys={"local.lr": rate})
+    made = [
+        make_run(str(number), seed=number, choices={"aggregator": rule}, keys={"local.lr": rate})
+        for number, (rule, rate) in enumerate((("fedavg", 0.1), ("krum", 0.1), ("krum", 0.25)))
+    ]
+    folder = made[-1]
     (folder / "metrics.csv").write_text("")
     (folder / "traceback.txt").write_text("fedexp.core.errors.RunError: 2f + 2 < n\n")
     return [run for found in collect_runs([tmp_path]) for run in found]

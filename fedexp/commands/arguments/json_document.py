@@ -5,13 +5,17 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
 from fedexp.commands.arguments.parsing import Parser
 from fedexp.core.errors import ConfigError, RunError
+from fedexp.files.url_credentials import without_password
 from fedexp.process.exits import CommandExit
+from fedexp.process.torchrun import rank
+
+_PRINTED: list[int] = []  # documents of the command at work
 
 
 def add_json_flag(parser: Parser) -> None:
@@ -27,22 +31,29 @@ def add_quiet_flag(parser: Parser) -> None:
 
 @contextmanager
 def json_document(requested: bool) -> Iterator[dict[str, Any]]:
-    """Yields a mapping to fill and prints it in the end, if asked to; an empty one not.
-
-    Of an error it prints the message, as `{"error": ...}`, and passes it on.
-    """
+    """Yields a mapping to fill and prints it in the end, if asked to; an error or an empty one prints nothing."""
     content: dict[str, Any] = {}
     if not requested:
         yield content
         return
-    try:
-        with redirect_stdout(sys.stderr):
-            yield content
-    except (ConfigError, RunError, CommandExit) as error:
-        print_whole(json.dumps({"error": str(error)}, indent=2) + "\n")
-        raise
+    with redirect_stdout(sys.stderr):
+        yield content
     if content:
+        _PRINTED.append(1)
         print_whole(json.dumps(_valid(content), indent=2, allow_nan=False) + "\n")
+
+
+@contextmanager
+def error_document(requested: bool) -> Iterator[None]:
+    """Prints `{"error": ...}` if the block raises before it has printed a document, if asked to; the error goes on."""
+    _PRINTED.clear()
+    try:
+        yield
+    except (ConfigError, RunError, CommandExit, OSError) as error:
+        if requested and not _PRINTED and not rank():
+            with suppress(OSError):  # where stdout has no room stderr says so
+                print_whole(json.dumps({"error": without_password(str(error))}, indent=2) + "\n")
+        raise
 
 
 def print_whole(text: str) -> None:

@@ -35,7 +35,7 @@ def forget_changed() -> None:
 def forget_stale(package: str) -> None:
     """Forgets a module or package that the user imported and changed since, as far as Python's cache of it tells."""
     names = [name for name in _modules_beside(package) if name.partition(".")[0] == package]
-    if package not in _hashes and any(map(_differs_from_cache, names)):
+    if not any(name in _hashes for name in names) and any(map(_differs_from_cache, names)):
         _forget(names)
 
 
@@ -83,8 +83,11 @@ def _modules_beside(package: str) -> dict[str, Path]:
 
 def _file(module: ModuleType | None) -> Path | None:
     """The source of a module, of a package without `__init__.py` a file that is not there but in its folder."""
-    file = getattr(module, "__file__", None)
-    if file is None:
-        folders = list(getattr(module, "__path__", ()))
-        return Path(folders[0]) / "__init__.py" if folders else None
-    return Path(file) if file.endswith(".py") else None
+    content = getattr(module, "__dict__", {})  # a lazy module must not import anything now
+    file, folders = content.get("__file__"), content.get("__path__")
+    if isinstance(file, str):
+        return Path(file) if file.endswith(".py") else None
+    with suppress(TypeError):
+        first = next((folder for folder in folders or () if isinstance(folder, str)), None)
+        return None if first is None else Path(first) / "__init__.py"
+    return None

@@ -69,8 +69,10 @@ def contest_text(folders: Sequence[Path]) -> str:
         plan = read_yaml(path)
     except ConfigError:
         return ""
-    spaces = [word for word in _texts(lookup(plan, "words")) if "(" in word]
+    spaces = [without_password(word) for word in _texts(lookup(plan, "words")) if "(" in word]
     trials, searched = lookup(plan, "trials"), f" over {', '.join(spaces)}" if spaces else ""
+    if type(trials) is not int:
+        return ""
     return (
         f"by fedexp contest, {trials} trials of each method on validation data{searched}; none of them saw these seeds"
     )

@@ -77,7 +77,7 @@ def outcome(table: Table) -> str:
     chance = (
         "Whether differences are more than chance, fedexp compare tests."
         if seeds[0] >= _FEWEST_SEEDS
-        else f"So few seeds can show of no difference that it is more than chance: that takes {_FEWEST_SEEDS} of each."
+        else f"With fewer than {_FEWEST_SEEDS} seeds of each method no difference can be shown to be more than chance."
     )
     return f"Final test {metric_text(table.metric)}, {order} mean first ({seed_text}): {listed}. {chance}"
 

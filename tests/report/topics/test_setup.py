@@ -19,8 +19,8 @@ def test_the_best_comes_first_and_chance_is_named(make_run, tmp_path: Path):
         make_run(f"a{seed}", seed=seed, accuracy=(0.3, 0.4))
         make_run(f"b{seed}", seed=seed, accuracy=(0.3, 0.6 + seed / 5), choices={"selector": "all"})
     assert outcome(group_runs(collect_runs([tmp_path])[0])) == (
-        "Final test accuracy, highest mean first (2 seeds): all 0.7000 ± 0.1414; random 0.4000 ± 0.0000. So "
-        "few seeds can show of no difference that it is more than chance: that takes 6 of each."
+        "Final test accuracy, highest mean first (2 seeds): all 0.7000 ± 0.1414; random 0.4000 ± 0.0000. With "
+        "fewer than 6 seeds of each method no difference can be shown to be more than chance."
     )
     for seed in range(2, 6):
         make_run(f"a{seed}", seed=seed, accuracy=(0.3, 0.4))
