@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from fedexp.commands.arguments.json_document import print_whole
+from fedexp.commands.arguments.json_document import error_document, print_whole
 from fedexp.commands.arguments.parsing import COMMANDS, parser_of
 from fedexp.core.errors import ConfigError, RunError, did_you_mean, full_error
 from fedexp.core.signals import exit_code, raise_on_termination
@@ -95,11 +95,8 @@ def _dispatch(words: list[str]) -> int:
         raise ConfigError(f"unknown command {first}; {hint} (fedexp --help)")
     if "--help" in arguments or "-h" in arguments:
         return _say(parser_of(first).format_help())
-    command = import_module(f"fedexp.commands.{first}")
-    from fedexp.commands.arguments.json_document import error_document
-
     with error_document("--json" in arguments):
-        return command.act(arguments)
+        return import_module(f"fedexp.commands.{first}").act(arguments)
 
 
 def _help() -> str:

@@ -12,10 +12,10 @@ from itertools import groupby
 from pathlib import Path
 
 from fedexp.data.store import data_root
+from fedexp.maths.significance import LEVEL
 from fedexp.replay import overview, page, recheck, table
 from fedexp.replay.page import JudgedCell
 from fedexp.replay.results import Result
-from fedexp.replay.verdict import LEVEL
 from fedexp.report.draw.markdown import Grid
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -63,11 +63,12 @@ def run(
     watch = None if on_round is None else _watch(on_round)
     with one_run_at_a_time(), isolate_process(), unwrapped_errors():
         composer, request = compose_run(words, config_dir)
-        if not (resume and folder is not None and folders.is_run(Path(folder))):
+        begun = _begun_folder(folder, resume)
+        if begun is None:
             return load(single(composer, request, not quiet, watch))
-        for _ in remaining_rounds(composer, request, Path(folder), not quiet, Trust(tuple(trust_modules)), watch):
+        for _ in remaining_rounds(composer, request, begun, not quiet, Trust(tuple(trust_modules)), watch):
             pass
-        return load(folder)
+        return load(begun)
 
 
 def rounds(
@@ -90,10 +91,11 @@ def rounds(
     words = run_words(overrides, keys, folder)
     with one_run_at_a_time(), one_loop_at_a_time(), isolate_process(), unwrapped_errors():
         composer, request = compose_run(words, config_dir)
-        if resume and folder is not None and folders.is_run(Path(folder)):
-            lines = remaining_rounds(composer, request, Path(folder), not quiet, Trust(tuple(trust_modules)))
-        else:
+        begun = _begun_folder(folder, resume)
+        if begun is None:
             lines = single_rounds(composer, request, not quiet)
+        else:
+            lines = remaining_rounds(composer, request, begun, not quiet, Trust(tuple(trust_modules)))
         with closing(lines):
             yield from lines
 
@@ -216,6 +218,12 @@ def compare(
     table = page.frame(comparison)
     table.attrs["notes"] = [*comparison.notes]
     return table
+
+
+def _begun_folder(folder: Location | None, resume: bool) -> Path | None:
+    """The folder of a run that is to be gone on with; None where a new one is to begin."""
+    is_begun = resume and folder is not None and folders.is_run(Path(folder))
+    return Path(folder) if folder is not None and is_begun else None
 
 
 def _watch(on_round: Callable[[dict[str, Any]], object]) -> Callable[[dict[str, Any]], None]:

@@ -131,7 +131,7 @@ def compare_runs(
     checks = [conditions.parse(text, [*a_runs, *b_runs]) for text in fail_if]
     method_pairs = pairing.pair_methods(a_runs, b_runs, set(unequal))
     comparison = study.compare_methods(method_pairs, list(measures))
-    lost_runs = {run.folder: run for runs in chosen for run in runs if not len(run.metrics)}
+    lost_runs = {run.folder: run for runs in chosen for run in runs if not run.has_rounds}
     notes = provenance.lost_runs(labels_beside([*sides[0], *sides[1]], [*lost_runs.values()]))
     comparison = replace(comparison, notes=(*comparison.notes, *notes))
     return Compared(comparison, method_pairs, sides, checks)

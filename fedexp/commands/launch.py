@@ -154,8 +154,8 @@ def remaining_rounds(
     Raises:
         ConfigError: the folder holds another run.
     """
-    config = _valid_run(composer, request).config
-    saved = read_config(folder, trust)
+    composed = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
+    config, saved = validate_config(composer, composed, request.overrides).config, read_config(folder, trust)
     keys, saved_keys = flatten_keys(config), flatten_keys(saved)
     if changed := [key for key in {**saved_keys, **keys} if saved_keys.get(key) != keys.get(key)]:
         differences = ", ".join(f"{key}={short_text(saved_keys.get(key))}" for key in changed[:_SHOWN])
@@ -171,11 +171,6 @@ def remaining_rounds(
             yield from remaining_rounds(config, folder, watch)
 
 
-def _valid_run(composer: Composer, request: Request) -> ValidRun:
-    config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
-    return validate_config(composer, config, request.overrides)
-
-
 @contextmanager
 def _script_folder(composer: Composer, request: Request, console: bool) -> Iterator[tuple[Path, ValidRun]]:
     config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
@@ -183,12 +178,16 @@ def _script_folder(composer: Composer, request: Request, console: bool) -> Itera
         raise ConfigError("a sweep is for fedexp.sweep, but the config sets hydra.mode=MULTIRUN; call sweep")
     valid_run = validate_config(composer, config, request.overrides)
     if console:
-        warn_of_repeated_keys(request.overrides)
-        warn_of_unswept_keys(config, request.overrides)
-        warn_of_unused_keys(config, request.overrides)
+        _warn_of_words(config, request.overrides)
     with _run_folder(config, valid_run) as folder:
         logs.log_to(folder, console)
         yield folder, valid_run
+
+
+def _warn_of_words(config: DictConfig, words: Sequence[str]) -> None:
+    warn_of_repeated_keys(words)
+    warn_of_unswept_keys(config, words)
+    warn_of_unused_keys(config, words)
 
 
 def _single(composer: Composer, request: Request, bounds: Sequence[Bound]) -> Path | None:
@@ -202,9 +201,7 @@ def _single(composer: Composer, request: Request, bounds: Sequence[Bound]) -> Pa
     if rank():
         _follow(valid_run.config, valid_run.exp)
         return None
-    warn_of_repeated_keys(request.overrides)
-    warn_of_unswept_keys(config, request.overrides)
-    warn_of_unused_keys(config, request.overrides)
+    _warn_of_words(config, request.overrides)
     with _run_folder(config, valid_run) as folder:
         composer.run(request.config_name, partial(job, valid_run=valid_run), request.overrides)
     return folder

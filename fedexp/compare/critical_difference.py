@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
-from fedexp.compare.statistics import LEVEL
 from fedexp.files.atomic import atomic_path
+from fedexp.maths.significance import LEVEL
 from fedexp.report.draw import style
 
 if TYPE_CHECKING:

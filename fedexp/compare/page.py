@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from fedexp.compare.critical_difference import Ranks
 from fedexp.compare.pairing import MethodPair
-from fedexp.compare.statistics import FEWEST, LEVEL, POWER, PairedStatistics, pairs_needed, smallest_p
+from fedexp.compare.statistics import FEWEST, POWER, PairedStatistics, smallest_p
 from fedexp.compare.study import Comparison, Row
+from fedexp.maths.significance import LEVEL, pairs_needed
 from fedexp.report.draw.markdown import Grid, escape_around_code, escape_markdown
 
 if TYPE_CHECKING:

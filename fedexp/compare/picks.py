@@ -40,7 +40,7 @@ def with_rounds(picked: Sequence[Run]) -> list[Run]:
     Raises:
         ConfigError: none has.
     """
-    runs = [run for run in picked if len(run.metrics)]
+    runs = [run for run in picked if run.has_rounds]
     if not runs:
         reasons = "; ".join(dict.fromkeys(run.failure or "it is at work or was interrupted" for run in picked))
         raise ConfigError(f"none of the {len(picked)} run(s) that are picked has finished a round: {reasons}")

@@ -19,7 +19,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
-LEVEL = 0.05
+from fedexp.maths.significance import LEVEL, pairs_needed, student_quantile
+
 POWER = 0.8
 FEWEST = 3  # numbers that have an interval: of two it would be wider than anything
 RESAMPLES = 99_999  # sign flips that are drawn if there are more than so many
@@ -100,7 +101,7 @@ def interval(differences: np.ndarray) -> tuple[float | None, float | None]:
     if len(differences) < FEWEST:
         return None, None
     mean, error = float(differences.mean()), float(stats.sem(differences))
-    half = float(stats.t.ppf(1 - LEVEL / 2, len(differences) - 1)) * error
+    half = student_quantile(len(differences) - 1) * error
     return mean - half, mean + half
 
 
@@ -169,11 +170,6 @@ def add_verdicts(results: Sequence[PairedStatistics]) -> list[PairedStatistics]:
         )
         for result, p, rank in zip(results, decisive, ranks, strict=True)
     ]
-
-
-def pairs_needed(family: int) -> int:
-    """The fewest pairs n for which the smallest possible p, 2 / 2^n, is significant after the correction."""
-    return int(np.ceil(1 + np.log2(family / LEVEL)))
 
 
 def smallest_p(pairs: int, family: int) -> float:

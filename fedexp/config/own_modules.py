@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.config.trust import Trust, import_locations, named_packages
+from fedexp.core.imports.own_files import INSTALLED
 from fedexp.files.atomic import display_path
-
-INSTALLED = {"site-packages", "dist-packages"}
 
 
 def module_digests(config: Mapping[str, Any]) -> dict[str, str]:
@@ -31,22 +30,24 @@ def objection(saved: Mapping[str, str], config: Mapping[str, Any], folder: Path,
     """Which of the `saved` modules of a folder is not what it was, in a line; None if the user named it now."""
     for name, digest in module_digests(config).items():
         if digest != saved.get(name, digest) and not trust.is_named(name):
-            location = Path(import_locations(name)[0])
-            is_package = location.is_dir() or location.name == "__init__.py"
-            source = location.parent if location.name == "__init__.py" else location
-            changed = (
-                f"a file in {display_path(source)}" if is_package else f"{display_path(source)}, or what it imports,"
-            )
+            source = _root(Path(import_locations(name)[0]))
+            shown = display_path(source)
+            changed = f"a file in {shown} has" if source.is_dir() else f"{shown} or what it imports has"
             return (
-                f"{display_path(folder)} was made with another {name} than is here now: {changed} has changed; put it "
+                f"{display_path(folder)} was made with another {name} than is here now: {changed} changed; put it "
                 f"back or, if the change changes no result, add --trust-modules {name}"
             )
     return None
 
 
+def _root(location: Path) -> Path:
+    """The file of a module, or the folder of a package."""
+    return location.parent if location.name == "__init__.py" else location
+
+
 def _source_files(location: Path) -> list[Path]:
     """The Python files of a module, or of the package whose `__init__.py` or folder this is."""
-    root = location.parent if location.name == "__init__.py" else location
+    root = _root(location)
     return sorted(root.rglob("*.py")) if root.is_dir() else sorted(_with_imports(root))
 
 

@@ -14,6 +14,7 @@ from fedexp.contest.tuned_runs import TunedMethod, new_seeds
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.maths.metric_names import metric_text
+from fedexp.maths.significance import pairs_needed
 from fedexp.process.terminal import width
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.read.runs import Run, collect_runs
@@ -69,7 +70,7 @@ def write(folder: Path, plan: ContestPlan, methods: Sequence[TunedMethod]) -> st
 def too_few_seeds(plan: ContestPlan) -> str:
     """A sentence where so few new seeds can show no difference, whatever comes out; else empty."""
     comparisons = len(plan.methods) - 1
-    needed = statistics.pairs_needed(comparisons)
+    needed = pairs_needed(comparisons)
     if plan.seeds >= needed:
         return ""
     seeds = f"{plan.seeds} new seed{'s' * (plan.seeds > 1)}"

@@ -29,17 +29,16 @@ be runs of one setting with the published one, the cell is `disputed`, and it is
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
 import numpy as np
 from scipy import optimize, special, stats
 
+from fedexp.maths.significance import student_quantile
 from fedexp.replay.published import Published
 
 Outcome = Literal["agrees", "differs", "disputed", "not resolved", "so far", "no number", "not run"]
 
-LEVEL = 0.05
 FEWEST_CELLS = 4  # from which the usual variance of a table is taken
 
 
@@ -181,12 +180,7 @@ def moderate(scatter: Scatter | None, usual: Scatter | None) -> Scatter | None:
 
 
 def _half_width(scatter: Scatter, runs: int, other_runs: int) -> float:
-    return _quantile(scatter.freedom) * math.sqrt(scatter.variance * (1 / runs + 1 / other_runs))
-
-
-@cache
-def _quantile(freedom: float) -> float:
-    return float(stats.t.ppf(1 - LEVEL / 2, freedom))
+    return student_quantile(scatter.freedom) * math.sqrt(scatter.variance * (1 / runs + 1 / other_runs))
 
 
 def _scale(values: np.ndarray, ours: OurValues) -> np.ndarray:
@@ -198,5 +192,5 @@ def interval(values: np.ndarray) -> tuple[float, float | None, float | None]:
     mean = float(values.mean())
     if len(values) < 2:
         return mean, None, None
-    half = _quantile(len(values) - 1) * float(stats.sem(values))
+    half = student_quantile(len(values) - 1) * float(stats.sem(values))
     return mean, mean - half, mean + half

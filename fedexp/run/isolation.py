@@ -21,12 +21,8 @@ _REPLACED_SINGLETONS = (GlobalHydra, HydraConfig, VersionBase)
 @contextmanager
 def isolate_process() -> Iterator[None]:
     """Runs the block with a new Hydra and one computing thread, and restores the process's state at the end."""
-    with _own_hydra(), _one_thread(), _own_kernels(), _own_tensors(), _own_environment(), logs.restore_logging():
-        hook = sys.excepthook
-        try:
-            yield
-        finally:
-            sys.excepthook = hook  # PyTorch's process groups put their ranks before every line of a later traceback
+    with _own_hydra(), _one_thread(), _own_kernels(), _own_tensors(), _own_process(), logs.restore_logging():
+        yield
 
 
 @contextmanager
@@ -81,11 +77,13 @@ def _own_tensors() -> Iterator[None]:
 
 
 @contextmanager
-def _own_environment() -> Iterator[None]:
-    before = dict(os.environ)
+def _own_process() -> Iterator[None]:
+    """Restores the environment, and the hook in which PyTorch's process groups put their ranks into tracebacks."""
+    before, hook = dict(os.environ), sys.excepthook
     try:
         yield
     finally:
+        sys.excepthook = hook
         for name in os.environ.keys() - before.keys():
             del os.environ[name]
         os.environ.update(before)

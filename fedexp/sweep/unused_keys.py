@@ -8,12 +8,7 @@ from omegaconf import DictConfig
 from fedexp.config.compose import raw_config
 from fedexp.config.override_text import key_of
 from fedexp.core.nested import flatten_keys
-
-SOURCES = {  # what parts may follow, and no more: where each would be
-    "scenario.local_lr": "local.lr",
-    "scenario.local_epochs": "local.epochs",
-    "scenario.byzantine": "aggregator.byzantine",
-}
+from fedexp.report.read.idle import SOURCES, is_unused_source
 
 
 def warn_of_unused_keys(config: DictConfig, words: Sequence[str]) -> None:
@@ -24,9 +19,8 @@ def warn_of_unused_keys(config: DictConfig, words: Sequence[str]) -> None:
 def describe_unused_keys(config: DictConfig, words: Sequence[str]) -> Iterator[str]:
     """A sentence for each typed key that no part follows."""
     values = {key: value for key, value in flatten_keys(raw_config(config)).items() if not key.startswith("hydra.")}
-    texts = [str(value) for value in values.values() if "${" in str(value)]
     for key in dict.fromkeys(map(key_of, words)):
-        if key in SOURCES and not any(f"{{{key}}}" in text for text in texts):
+        if is_unused_source(values, key):
             value = values.get(SOURCES[key])
             suffix = "" if value is None else f" ({SOURCES[key]}={value})"
             yield f"{key} does nothing: no chosen part follows it{suffix}"

@@ -40,7 +40,7 @@ def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO
     points = sorted(
         (point_folder for point_folder in points if (point_folder / "metrics.csv").is_file()), key=runs.natural_order
     )
-    roundless = [folder for folder in points if run_tables.read_frame(folder / "metrics.csv").empty]
+    roundless = [path for path in points if run_tables.read_frame(path / "metrics.csv").empty]
     points = [point_folder for point_folder in points if point_folder not in roundless]
     if not points:
         raise ConfigError(f"{display_path(folder)} has no point with a finished round; there is nothing to verify")
@@ -90,18 +90,13 @@ def _ambiguous_points(points: list[Path]) -> Iterator[str]:
     first: dict[Any, tuple[Path, Any]] = {}
     for point_folder in points:
         run = runs.read(point_folder)
-        if len(run.metrics):
-            words = frozenset(
-                word
-                for word in saved_config.read(point_folder).overrides
-                if word.lstrip("+").partition("=")[0] != "seed"
-            )
-            kind = methods.freeze(methods.options(run)), methods.freeze(methods.settings(run))
-            first_folder, first_kind = first.setdefault(words, (point_folder, kind))
-            if first_kind != kind:
-                yield (
-                    f"{display_path(first_folder)} and {display_path(point_folder)} differ in more than their words say"
-                )
+        words = frozenset(
+            word for word in saved_config.read(point_folder).overrides if word.lstrip("+").partition("=")[0] != "seed"
+        )
+        kind = methods.freeze(methods.options(run)), methods.freeze(methods.settings(run))
+        first_folder, first_kind = first.setdefault(words, (point_folder, kind))
+        if first_kind != kind:
+            yield (f"{display_path(first_folder)} and {display_path(point_folder)} differ in more than their words say")
 
 
 def _table_complaints(folder: Path, points: list[Path], trust: Trust) -> Iterator[str]:

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from fedexp.compare import statistics
-from fedexp.compare.statistics import add_verdicts, compare, holm, pairs_needed, sign_flip_p, wilcoxon_p
+from fedexp.compare.statistics import add_verdicts, compare, holm, sign_flip_p, wilcoxon_p
+from fedexp.maths.significance import pairs_needed
 
 SEEDS = 10
 

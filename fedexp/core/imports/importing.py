@@ -35,13 +35,12 @@ def import_object(target: str, where: str, expected: str = "a part") -> Any:
     module, _, name = target.replace(":", ".").rpartition(".")
     ours = module.startswith("fedexp.")
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")  # torch.compile gives back what it is given
-    package = module.partition(".")[0]
     if not ours:
         _prepare_import(target, where, expected)
     with nullcontext() if ours else refuse_changed_settings(f"{where}={target}: its module"):
         try:
             with refuse_errors(f"{where}={target} cannot be imported:", allowed=(ModuleNotFoundError, AttributeError)):
-                return getattr(_import(module, package), name)
+                return getattr((import_module if ours else own_files.import_own)(module), name)
         except ConfigError as error:
             if "Cannot overwrite attribute" in str(error):
                 raise ConfigError(f"{error}; a part is a dataclass by itself, leave @dataclass out") from error
@@ -59,15 +58,8 @@ def import_object(target: str, where: str, expected: str = "a part") -> Any:
             raise ConfigError(f"{where} must name {expected}, but {target} does not exist{hint}") from None
 
 
-def _import(module: str, package: str) -> Any:
-    imported = import_module(module)
-    if package != "fedexp":
-        own_files.remember(package)
-    return imported
-
-
 def _prepare_import(target: str, where: str, expected: str) -> None:
-    """Puts the working folder on Python's path, and forgets what has changed since it was imported, if need be."""
+    """Refuses what lies in no file, and puts the working folder on Python's path if need be."""
     package = target.replace(":", ".").partition(".")[0]
     if package == "__main__":
         raise ConfigError(
@@ -75,7 +67,6 @@ def _prepare_import(target: str, where: str, expected: str) -> None:
             f"write it into my_parts.py, and name my_parts{target.removeprefix(package)}"
         )
     _add_working_folder(package)
-    own_files.forget_stale(package)
 
 
 def _add_working_folder(package: str) -> None:

@@ -7,23 +7,27 @@ So before a run those modules are forgotten whose files, or files beside them th
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from importlib import invalidate_caches
+from importlib import import_module, invalidate_caches
 from importlib.util import source_hash
 from pathlib import Path
 from types import ModuleType
 
 _PYC_HEADER = slice(8, 16)  # time and size of the source from which Python compiled a module, 4 bytes each
-_INSTALLED = {"site-packages", "dist-packages"}
+INSTALLED = {"site-packages", "dist-packages"}  # folders of what is no module of one's own
 
 _hashes: dict[str, bytes] = {}  # of the source of each module, as it was when it was imported
 
 
-def remember(package: str) -> None:
-    """Notes the sources of the modules that were imported from the folder of a package just now."""
-    for name, file in _modules_beside(package).items():
-        if name not in _hashes:
+def import_own(name: str) -> ModuleType:
+    """Imports a module of one's own as its file is now, and notes the sources of what lies in its folder."""
+    package = name.partition(".")[0]
+    _forget_stale(package)
+    module = import_module(name)
+    for loaded, file in _modules_beside(package).items():
+        if loaded not in _hashes:
             with suppress(OSError):
-                _hashes[name] = source_hash(file.read_bytes())
+                _hashes[loaded] = source_hash(file.read_bytes())
+    return module
 
 
 def forget_changed() -> None:
@@ -32,7 +36,7 @@ def forget_changed() -> None:
         _forget([*_modules_beside(changed), changed])
 
 
-def forget_stale(package: str) -> None:
+def _forget_stale(package: str) -> None:
     """Forgets a module or package that the user imported and changed since, as far as Python's cache of it tells."""
     names = [name for name in _modules_beside(package) if name.partition(".")[0] == package]
     if not any(name in _hashes for name in names) and any(map(_differs_from_cache, names)):
@@ -70,7 +74,7 @@ def _modules_beside(package: str) -> dict[str, Path]:
     """The imported modules of a package, or those in the folder of a module; none of what is installed."""
     module = sys.modules.get(package)
     root = _file(module)
-    if root is None or _INSTALLED & set(root.parts):
+    if root is None or INSTALLED & set(root.parts):
         return {}
     is_package = hasattr(module, "__path__")
     files = {name: _file(loaded) for name, loaded in list(sys.modules.items()) if name != "__main__"}

@@ -27,7 +27,7 @@ from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.privacy.accounting import noise_multiplier_for
 from fedexp.parts.privacy.clipping import add_noise, clip_rows, noise_std
 from fedexp.parts.privacy.ledger import Ledger
-from fedexp.parts.privacy.settings import NO_NOISE, NOT_COVERED, PromisedPrivacy
+from fedexp.parts.privacy.settings import PromisedPrivacy
 
 
 class ClientCentral(PromisedPrivacy):
@@ -69,9 +69,7 @@ class ClientCentral(PromisedPrivacy):
         """Standard deviation of the noise on the count of rows that needed no clipping."""
         return self.noise if self.count_noise is None else self.count_noise
 
-    def promise(self) -> str:
-        if not self.noise:
-            return NO_NOISE
+    def guarantee(self) -> str:
         amplification = (
             f"Poisson sampling with q = {self.rate:.4g} is assumed where so many are drawn: customary, and no proof"
             if self.rate < 1
@@ -80,7 +78,7 @@ class ClientCentral(PromisedPrivacy):
         clip = f"clip {self.required_clip:g}" if self.quantile is None else f"clip from {self.required_clip:g} on"
         return (
             f"{clip}, noise multiplier {self.noise:.4g}; epsilon at delta {self.required_delta:g} for one client more "
-            f"or less, against all who see the global models, the server being trusted; {amplification}. {NOT_COVERED}"
+            f"or less, against all who see the global models, the server being trusted; {amplification}"
         )
 
     def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:

@@ -17,7 +17,7 @@ from fedexp.parts import Columns, Context, LocalRule, Memory, Uploads
 from fedexp.parts.privacy.accounting import noise_multiplier_for
 from fedexp.parts.privacy.clipping import add_noise, clip_rows, noise_std
 from fedexp.parts.privacy.ledger import Ledger
-from fedexp.parts.privacy.settings import NO_NOISE, NOT_COVERED, PromisedPrivacy
+from fedexp.parts.privacy.settings import PromisedPrivacy
 
 ONE = np.ones(1)
 
@@ -32,12 +32,10 @@ class ClientLocal(PromisedPrivacy):
         half = noise_multiplier_for(self.epsilon, self.required_delta, ONE, rounds, self.accountant)
         return replace(self, noise_multiplier=2 * half, epsilon=None)
 
-    def promise(self) -> str:
-        if not self.noise:
-            return NO_NOISE
+    def guarantee(self) -> str:
         return (
             f"clip {self.required_clip:g}, noise multiplier {self.noise:.4g}; epsilon at delta {self.required_delta:g} "
-            f"for all that a client holds, against all who see its uploads, by every participation. {NOT_COVERED}"
+            f"for all that a client holds, against all who see its uploads, by every participation"
         )
 
     def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:

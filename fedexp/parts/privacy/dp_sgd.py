@@ -26,7 +26,7 @@ from fedexp.parts.network_errors import readable_network
 from fedexp.parts.privacy.accounting import noise_multiplier_for
 from fedexp.parts.privacy.contract import Sampling
 from fedexp.parts.privacy.ledger import Ledger
-from fedexp.parts.privacy.settings import NO_NOISE, NOT_COVERED, PromisedPrivacy
+from fedexp.parts.privacy.settings import PromisedPrivacy
 from fedexp.parts.workload import Workload
 
 log = logging.getLogger(__name__)
@@ -84,9 +84,7 @@ class DPSGD(PromisedPrivacy):
         )
         return replace(self, noise_multiplier=sigma, epsilon=None)
 
-    def promise(self) -> str:
-        if not self.noise:
-            return NO_NOISE
+    def guarantee(self) -> str:
         assumption = (
             "each example enters each batch by a coin of its own (Poisson sampling)"
             if self.batches == "poisson"
@@ -94,7 +92,7 @@ class DPSGD(PromisedPrivacy):
         )
         return (
             f"clip {self.required_clip:g}, noise multiplier {self.noise:.4g}; epsilon at delta {self.required_delta:g} "
-            f"for one example more or less of a client, against all who see its uploads; {assumption}. {NOT_COVERED}"
+            f"for one example more or less of a client, against all who see its uploads; {assumption}"
         )
 
     def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: Context) -> Memory:

@@ -1,5 +1,6 @@
 """Settings that every privacy part needs. Clip and delta have no default: the user decides how private is enough."""
 
+from abc import abstractmethod
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -23,6 +24,13 @@ class PromisedPrivacy(Privacy):
     delta: Annotated[float, Range(0, 1, low_open=True, high_open=True)] | None = None
     rounds: Annotated[int, Range(1)] = 1
     accountant: Accountant = "pld"
+
+    @abstractmethod
+    def guarantee(self) -> str:
+        """What the noise gives, to whom, and on which assumption, in a sentence without its full stop."""
+
+    def promise(self) -> str:
+        return f"{self.guarantee()}. {NOT_COVERED}" if self.noise else NO_NOISE
 
     def check(self) -> None:
         missing = {}

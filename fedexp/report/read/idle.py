@@ -5,7 +5,11 @@ from typing import Any
 
 from fedexp.report.read.runs import Run
 
-_SOURCES = ("scenario.local_lr", "scenario.local_epochs", "scenario.byzantine")  # what others may refer to, and no more
+SOURCES = {  # what parts may follow, and no more: where each would be
+    "scenario.local_lr": "local.lr",
+    "scenario.local_epochs": "local.epochs",
+    "scenario.byzantine": "aggregator.byzantine",
+}
 _ADAM = ("beta1", "beta2", "eps")
 _OF_OTHER_OPTIMIZERS = {"sgd": _ADAM, "adam": ("momentum", "nesterov"), "adamw": ("momentum", "nesterov")}
 _AGGREGATING = ("pre_aggregation", "aggregator", "server_optimizer")
@@ -17,17 +21,17 @@ def is_idle(run: Run, key: str) -> bool:
     group, _, name = key.rpartition(".")
     optimizer = run.config.get(f"{group}.optimizer")
     return (
-        _is_unused_source(run, key)
+        is_unused_source(run.raw_config, key)
         or name in _OF_OTHER_OPTIMIZERS.get(str(optimizer), ())
         or (group.partition(".")[0] in _AGGREGATING and run.config.get("scenario.training") == "local")
         or _concerns_nobody(run.config, run.summary or {}, key)
     )
 
 
-def _is_unused_source(run: Run, key: str) -> bool:
-    """Whether all that usually refers to this key has a value of its own."""
-    written = [str(value) for name, value in run.raw_config.items() if name != key and "${" in str(value)]
-    return key in _SOURCES and bool(written) and not any(f"{{{key}}}" in text for text in written)
+def is_unused_source(raw_config: Mapping[str, Any], key: str) -> bool:
+    """Whether all that usually refers to this key has a value of its own, in a flat config with its interpolations."""
+    written = [str(value) for name, value in raw_config.items() if name != key and "${" in str(value)]
+    return key in SOURCES and bool(written) and not any(f"{{{key}}}" in text for text in written)
 
 
 def _concerns_nobody(config: Mapping[str, Any], summary: Mapping[str, Any], key: str) -> bool:

@@ -15,6 +15,7 @@ from fedexp.maths.curve_metrics import (
     rounds_to,
     time_to,
 )
+from fedexp.maths.significance import student_quantile
 from fedexp.report.read import at_clients, epsilon
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
@@ -45,11 +46,7 @@ def statistic(values: Sequence[float | None]) -> Statistic:
 
 def half_interval(value: Statistic) -> float | None:
     """Half the width of Student's 95 % interval of the mean; None where there is no deviation."""
-    if value.std is None:
-        return None
-    from scipy import stats
-
-    return float(stats.t.ppf(0.975, value.count - 1)) * value.std / math.sqrt(value.count)
+    return None if value.std is None else student_quantile(value.count - 1) * value.std / math.sqrt(value.count)
 
 
 def host_numbers(run: Run, metric: str, roa: Iterable[float], toa: Iterable[float]) -> Numbers:

@@ -43,6 +43,11 @@ class Method:
         """One run a seed, unfinished ones too."""
         return (*self.runs, *self.unfinished)
 
+    @property
+    def members(self) -> tuple[Run, ...]:
+        """All its runs, repeats too."""
+        return (*self.every_run, *self.repeats)
+
 
 def group_runs(runs: Iterable[Run]) -> list[Method]:
     """The methods, in the order in which they first appear; an algorithm is the same as its parts by themselves."""
@@ -59,10 +64,11 @@ def group_runs(runs: Iterable[Run]) -> list[Method]:
 
 def labels_beside(runs: Sequence[Run], roundless: Sequence[Run]) -> dict[str, list[Run]]:
     """Runs without a round by their methods, named as beside the others."""
+    if not roundless:
+        return {}
     groups = group_runs([*runs, *roundless])
-    members = {method.label: (*method.every_run, *method.repeats) for method in groups}
-    lost = {label: [run for run in every_run if not len(run.metrics)] for label, every_run in members.items()}
-    return {label: roundless_runs for label, roundless_runs in lost.items() if roundless_runs}
+    lost = {method.label: [run for run in method.members if not run.has_rounds] for method in groups}
+    return {label: members for label, members in lost.items() if members}
 
 
 def _split(members: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Run, ...], tuple[Run, ...]]:

@@ -52,6 +52,11 @@ class Run:
         return self.summary is not None
 
     @property
+    def has_rounds(self) -> bool:
+        """Whether it has finished a round."""
+        return len(self.metrics) > 0
+
+    @property
     def failure(self) -> str | None:
         """The words of the error that ended it; None where none did."""
         return read_failure(self.folder)
@@ -93,7 +98,7 @@ class Run:
 
 def shared_metric(runs: Sequence[Run]) -> str:
     """The metric by which runs are shown together: the main one of the first with a round; others may have none."""
-    return next((run for run in runs if len(run.metrics)), runs[0]).metric
+    return next((run for run in runs if run.has_rounds), runs[0]).metric
 
 
 def collect_runs(directories: Sequence[Path], command: str = "report") -> tuple[list[Run], list[Run]]:
@@ -106,12 +111,12 @@ def collect_runs(directories: Sequence[Path], command: str = "report") -> tuple[
     """
     folders = {folder.resolve(): folder for directory in directories for folder in find_run_folders(directory, command)}
     runs_by_folder = {folder: read(folder) for folder in folders}
-    runs = [run for run in runs_by_folder.values() if len(run.metrics)]
+    runs = [run for run in runs_by_folder.values() if run.has_rounds]
     if not runs:
         raise ConfigError(
             f"{command} needs a finished round, but none of the {len(runs_by_folder)} run(s) given has one yet"
         )
-    return runs, [run for run in runs_by_folder.values() if not len(run.metrics)]
+    return runs, [run for run in runs_by_folder.values() if not run.has_rounds]
 
 
 def find_run_folders(directory: Path, command: str = "report") -> list[Path]:

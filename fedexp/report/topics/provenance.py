@@ -116,7 +116,7 @@ def _setting(run: Run, key: str) -> str:
 def runs_table(methods: Sequence[Method]) -> Grid:
     """Where each run lies and what it was made with."""
     headings = ("folder", "method", "seed", "rounds", "state", "versions", "commit", "device")
-    rows = [_run_row(method, run) for method in methods for run in (*method.every_run, *method.repeats)]
+    rows = [_run_row(method, run) for method in methods for run in method.members]
     return Grid(headings, rows, len(headings))
 
 

@@ -9,6 +9,7 @@ from fedexp.config.location import conf_dir
 from fedexp.config.override_text import short_text
 from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.maths.metric_names import metric_text
+from fedexp.maths.significance import pairs_needed
 from fedexp.report.draw.picture_data import number_text
 from fedexp.report.read import sweeps
 from fedexp.report.read.methods import Method, options
@@ -24,7 +25,6 @@ _NAMED = {  # groups that every report names
     "aggregator": "Aggregation",
 }
 _LISTED = 6  # methods by name
-_FEWEST_SEEDS = 6  # whose differences may all have one sign by chance in less than 5 of 100 cases
 COMMAND = "Command"
 Fact = tuple[str, str]
 
@@ -74,10 +74,11 @@ def outcome(table: Table) -> str:
         return f"Final test {metric_text(table.metric)} of {texts[0]}, {seed_text}."
     order = "highest" if higher else "lowest"
     listed = "; ".join(texts[:_LISTED]) + ("; ..." if len(texts) > _LISTED else "")
+    fewest = pairs_needed(1)
     chance = (
         "Whether differences are more than chance, fedexp compare tests."
-        if seeds[0] >= _FEWEST_SEEDS
-        else f"With fewer than {_FEWEST_SEEDS} seeds of each method no difference can be shown to be more than chance."
+        if seeds[0] >= fewest
+        else f"With fewer than {fewest} seeds of each method no difference can be shown to be more than chance."
     )
     return f"Final test {metric_text(table.metric)}, {order} mean first ({seed_text}): {listed}. {chance}"
 

@@ -22,7 +22,7 @@ def explain(runs: Sequence[Run]) -> str:
 def caveats(runs: Sequence[Run], by: tuple[str, str]) -> list[str]:
     """What is left out of it, which cells are not complete, and which rows and columns are empty."""
     shown = panels(runs, by)
-    unfinished = sum(not run.is_finished and len(run.metrics) > 0 for run in runs)
+    unfinished = sum(not run.is_finished and run.has_rounds for run in runs)
     notes = [f"{unfinished} unfinished run(s) are left out."] if unfinished else []
     cells, partial = sum(panel.values.size for panel in shown), sum(int((~panel.complete).sum()) for panel in shown)
     if partial:

@@ -184,9 +184,7 @@ def name_methods(runs: Sequence[Run], by: tuple[str, str]) -> list[Run]:
         )
         for run in runs
     ]
-    labels = {
-        run.folder: method.label for method in group_runs(without) for run in (*method.every_run, *method.repeats)
-    }
+    labels = {run.folder: method.label for method in group_runs(without) for run in method.members}
     return [replace(run, choices={**run.choices, METHOD: labels[run.folder]}) for run in runs]
 
 
