@@ -70,8 +70,9 @@ def outcome(table: Table) -> str:
     texts = [f"{method.label} {table.cell(name, value)}" for method, value in ranked]
     seeds = sorted({value.count for _, value in ranked})
     seed_text = f"{seeds[0]} seed{'s' * (seeds[0] > 1)}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+    measure = f"{metric_text(table.metric)}{' in %' if table.is_in_percent(name) else ''}"
     if len(ranked) == 1:
-        return f"Final test {metric_text(table.metric)} of {texts[0]}, {seed_text}."
+        return f"Final test {measure} of {texts[0]}, {seed_text}."
     order = "highest" if higher else "lowest"
     listed = "; ".join(texts[:_LISTED]) + ("; ..." if len(texts) > _LISTED else "")
     fewest = pairs_needed(1)
@@ -80,7 +81,7 @@ def outcome(table: Table) -> str:
         if seeds[0] >= fewest
         else f"With fewer than {fewest} seeds of each method no difference can be shown to be more than chance."
     )
-    return f"Final test {metric_text(table.metric)}, {order} mean first ({seed_text}): {listed}. {chance}"
+    return f"Final test {measure}, {order} mean first ({seed_text}): {listed}. {chance}"
 
 
 def _describe(run: Run) -> dict[str, str]:

@@ -115,14 +115,18 @@ class Table:
         bold = {(row, column + 2) for column, name in enumerate(quantities) for row in self._best_rows(name)}
         return Grid(("method", "seeds", *map(self._heading, quantities)), lines, bold=frozenset(bold))
 
+    def is_in_percent(self, name: str) -> bool:
+        """Whether the page writes this quantity in percent, without the sign."""
+        return self.view.percent and is_share(name)
+
     def _heading(self, name: str) -> str:
-        return f"{heading(name)} %" if self.view.percent and is_share(name) else heading(name)
+        return f"{heading(name)} %" if self.is_in_percent(name) else heading(name)
 
     def cell(self, name: str, value: Statistic) -> str:
         """A number as the page writes it; with `percent` chosen a share says its unit in the heading alone."""
         if self.view.interval:
             value = replace(value, std=half_interval(value))
-        if not (self.view.percent and is_share(name)):
+        if not self.is_in_percent(name):
             return cell_text(value, decimals(name))
         parts = (None if part is None else 100 * part for part in (value.mean, value.std))
         mean, std = parts

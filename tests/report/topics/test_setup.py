@@ -29,6 +29,12 @@ def test_the_best_comes_first_and_chance_is_named(make_run, tmp_path: Path):
     assert told.endswith(" Whether differences are more than chance, fedexp compare tests.")
 
 
+def test_the_outcome_has_the_unit_of_the_tables(make_run, tmp_path: Path):
+    make_run("a", accuracy=(0.3, 0.4))
+    (table, *_) = tables.make_tables(group_runs(collect_runs([tmp_path])[0]), tables.View(percent=True))
+    assert setup.outcome(table) == "Final test accuracy in % of random 40.00, 1 seed."
+
+
 def test_one_method_and_none_that_was_measured(make_run, tmp_path: Path):
     make_run("a/0", accuracy=(0.3, 0.4))
     make_run("b/0", accuracy=(None, None))
