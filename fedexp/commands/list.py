@@ -118,17 +118,21 @@ def describe_option(conf: Path, group: str, option: str, config_dir: Path | None
 
 
 def option_keys(conf: Path, group: str, option: str) -> dict[str, str]:
-    """The words for what an option chooses and sets, each with the comment in its file; without Hydra's own keys."""
+    """The words for what an option chooses, sets and sweeps, each with the comment in its file."""
     path = conf / group / f"{option}.yaml"
     comments = catalog.comments(path)
     prefix = "" if catalog.is_global(path) else f"{group}."
     keys = catalog.dotted_values(catalog.load(path))
     chosen = {f"{chosen_group}={name}": "" for chosen_group, name in catalog.choices(path).items()}
-    return chosen | {
-        f"{prefix}{key}={plain_text(value)}": comments.get(key, "")
-        for key, value in keys.items()
-        if "hydra." not in key
-    }
+    return (
+        chosen
+        | {
+            f"{prefix}{key}={plain_text(value)}": comments.get(key, "")
+            for key, value in keys.items()
+            if not key.startswith("hydra.")
+        }
+        | {f"{key}={values}": "swept with -m" for key, values in catalog.swept_values(path).items()}
+    )
 
 
 def _demand_group(name: str, config_dir: Path | None) -> None:

@@ -1,7 +1,8 @@
 """Run an experiment; with -m every combination of values."""
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +51,24 @@ def act(words: list[str]) -> int:
     bounds = read_bounds(arguments)
     from fedexp.commands.launch import launch
 
-    with json_document(arguments.json) as content, silence_stdout(arguments.quiet):
+    with json_document(arguments.json) as content, silence_stdout(arguments.quiet), describe_failed_points(content):
         folder = launch(arguments, bounds)
         failed = failed_bounds(bounds, folder) if folder is not None else []
         if arguments.json and folder is not None:
             content |= {**describe(folder), "failed": failed}
     return report_failed(failed)
+
+
+@contextmanager
+def describe_failed_points(content: dict[str, Any]) -> Iterator[None]:
+    """Fills the document of a sweep of which points failed; the error goes on."""
+    from fedexp.sweep.command import PointsFailed
+
+    try:
+        yield
+    except PointsFailed as stop:
+        content |= describe(stop.folder)
+        raise
 
 
 def describe(folder: Path) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from fedexp.sweep.points import check_points, validate_point
 from fedexp.sweep.points import compose as compose_sweep
 from fedexp.sweep.repeated_keys import warn_of_repeated_keys
 from fedexp.sweep.unswept_keys import warn_of_unswept_keys
+from fedexp.sweep.unused_keys import warn_of_unused_keys
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ def _compose(composer: Composer, request: Request, *, multirun: bool) -> PlanReq
         config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
         if config.hydra.mode != RunMode.MULTIRUN:
             warn_of_unswept_keys(config, request.overrides)
+            warn_of_unused_keys(config, request.overrides)
             return PlanRequest(validate_config(composer, config, request.overrides))
         composer.composed = None
     return _first_point(composer, request)

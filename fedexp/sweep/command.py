@@ -35,6 +35,14 @@ from fedexp.sweep.repeated_keys import warn_of_repeated_keys
 NAME = "multirun.yaml"
 
 
+class PointsFailed(CommandExit):
+    """Ends the command that ran a sweep in `folder`, of which points failed."""
+
+    def __init__(self, message: str, folder: Path) -> None:
+        super().__init__(FAILURE, message)
+        self.folder = folder
+
+
 def run(composer: Composer, request: Request, job: TaskFunction, bounds: Sequence[Bound] = ()) -> Path:
     """Runs every point and returns the folder; `job` runs one for the sweepers and launchers of Hydra's plugins.
 
@@ -127,7 +135,7 @@ def _execute(sweep: Sweep) -> None:
         failed = sweep.execute()
         _conclude(folder, sweep.config.evaluation)
     if failed:
-        raise CommandExit(FAILURE, failure_message(failed, len(sweep.points), folder))
+        raise PointsFailed(failure_message(failed, len(sweep.points), folder), folder)
 
 
 def _with_environment(config: DictConfig) -> DictConfig:

@@ -25,15 +25,23 @@ def frame(folder: Path) -> "pd.DataFrame":
     import pandas as pd
 
     rows = [
-        {**point["varied"], "seed": point["seed"], "folder": point["folder"], **point["numbers"]}
+        {
+            **point["varied"],
+            "seed": point["seed"],
+            "folder": point["folder"],
+            **point["numbers"],
+            "failed": point["error"],
+        }
         for point in points(folder)
     ]
-    failures = [read_failure(Path(row["folder"])) for row in rows]
-    return pd.DataFrame(rows).assign(**{"failed": failures} if any(failures) else {})
+    failed = any(row["failed"] for row in rows)
+    return pd.DataFrame(rows).drop(columns=[] if failed else ["failed"])
 
 
 def points(folder: Path) -> list[dict[str, Any]]:
     """A mapping a point: `varied` holds the keys that differ, `numbers` those of the summary, None where there is none.
+
+    `error` says why a point failed, and is None for others.
 
     Raises:
         ConfigError: the folder holds no points of a sweep.
@@ -50,6 +58,7 @@ def points(folder: Path) -> list[dict[str, Any]]:
             "seed": saved.config.get("seed"),
             "folder": str(point_folder.absolute()),
             "numbers": {name: summary.get(name) for name in (form.format(main=main) for form in NUMBERS)},
+            "error": read_failure(point_folder),
         }
         for point_folder, run, summary, saved in zip(folders, runs, summaries, configs, strict=True)
     ]

@@ -87,6 +87,18 @@ def test_an_error_is_a_document_too(tmp_path: Path):
     assert refused.stderr == "fedexp: --json is for runs; leave it out with --cfg or --info\n"
 
 
+def test_points_that_failed_stand_among_the_others(tmp_path: Path):
+    words = ("-m", *TINY, "server_optimizer=momentum", "server_optimizer.lr=1,1e39", "hydra.sweep.dir=many")
+    found = document(tmp_path, "run", *words, code=1)
+    assert found.pop("error").startswith("1 of 2 points failed: many/1; the first: ")
+    demand_stated({**found, "failed": []}, "run -m")
+    fine, wrong = found["points"]
+    assert fine["error"] is None
+    assert wrong["error"].startswith("the global model is not finite"), wrong["error"]
+    again = document(tmp_path, "resume", "many", code=1)
+    assert again["points"] == found["points"]
+
+
 def test_a_quiet_run_and_its_resume_print_nothing(tmp_path: Path):
     assert typed(tmp_path, "run", "-q", *TINY, "hydra.run.dir=mine").stderr == ""
     for words in (("run", "--quiet", *TINY), ("run", "-q", "-m", *TINY, "seed=0,1"), ("resume", "mine", "-q")):

@@ -1,5 +1,6 @@
 """`fedexp list` with options of the user's own."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,11 @@ def test_a_damaged_option_is_one_line(text, capsys):
     for words in (["selector"], ["selector", "waiting"]):
         assert cli.main(["list", "--config-dir", "mine", *words]) == 2
         assert complaint(capsys).startswith("fedexp: mine/selector/waiting.yaml ")
+
+
+def test_values_that_an_experiment_sweeps_are_shown(capsys):
+    lines = listed(capsys, "experiment", "dp_sweep")
+    assert f"  {'local.lr=0.5,1,4':30}  swept with -m" in lines
+    assert not [line for line in lines if "hydra." in line]
+    assert cli.main(["list", "experiment", "dp_sweep", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["sweeps"]["local.lr"] == "0.5,1,4"

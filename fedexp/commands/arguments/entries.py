@@ -49,6 +49,7 @@ def keys(group: str, option: str, config_dir: Path | None) -> dict[str, Any]:
         "keys": [
             {"key": f"{prefix}{key}", "value": value, "description": comments.get(key, "")}
             for key, value in catalog.dotted_values(catalog.load(path)).items()
-            if "hydra." not in key
+            if not key.startswith("hydra.")
         ],
+        "sweeps": catalog.swept_values(path),
     }

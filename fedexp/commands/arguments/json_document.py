@@ -31,16 +31,28 @@ def add_quiet_flag(parser: Parser) -> None:
 
 @contextmanager
 def json_document(requested: bool) -> Iterator[dict[str, Any]]:
-    """Yields a mapping to fill and prints it in the end, if asked to; an error or an empty one prints nothing."""
+    """Yields a mapping to fill and prints it in the end, if asked to; an empty one prints nothing.
+
+    What was filled in before the command stopped is printed with its `error`, and the error goes on.
+    """
     content: dict[str, Any] = {}
     if not requested:
         yield content
         return
-    with redirect_stdout(sys.stderr):
-        yield content
+    try:
+        with redirect_stdout(sys.stderr):
+            yield content
+    except CommandExit as stop:
+        if content:
+            _print_document(content | {"error": stop.message})
+        raise
     if content:
-        _PRINTED.append(1)
-        print_whole(json.dumps(_valid(content), indent=2, allow_nan=False) + "\n")
+        _print_document(content)
+
+
+def _print_document(content: Mapping[str, Any]) -> None:
+    _PRINTED.append(1)
+    print_whole(json.dumps(_valid(content), indent=2, allow_nan=False) + "\n")
 
 
 @contextmanager

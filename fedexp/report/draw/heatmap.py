@@ -12,12 +12,20 @@ if TYPE_CHECKING:
 _HUE, _STRONGEST, _ABSENT = "#3c83c2", "bf", "#88888850"  # on white dark letters, in the dark light ones can be read
 
 
-def draw_cells(figure: "Figure", axes: "Axes", values: np.ndarray, label: str, least: float = 0.0) -> None:
-    """Colours `values [R, C]` from `least` to their greatest, with a scale of this name beside them."""
+def draw_cells(
+    figure: "Figure",
+    axes: "Axes",
+    values: np.ndarray,
+    label: str,
+    least: float = 0.0,
+    greatest: float | None = None,
+) -> None:
+    """Colours `values [R, C]` from `least` to `greatest` (their own), with a scale of this name beside them."""
     from matplotlib.colors import LinearSegmentedColormap
 
     ramp = LinearSegmentedColormap.from_list("heat", [f"{_HUE}00", f"{_HUE}{_STRONGEST}"])
-    greatest = float(np.nanmax(values, initial=least))
+    if greatest is None:
+        greatest = float(np.nanmax(values, initial=least))
     top = greatest if greatest > least else least + 1.0
     colors = ramp.with_extremes(bad=_ABSENT)
     image = axes.imshow(values, cmap=colors, vmin=least, vmax=top, aspect="auto", interpolation="none")

@@ -36,12 +36,12 @@ def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: V
 
 @style.style()
 def write_grid(
-    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str]
+    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str], *, interval: bool = False
 ) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
     runs = [run for method in methods for run in method.every_run]
-    shown = sections.grid_sections(panels(runs, by), by)
-    head = _head(f"{by[0]} by {by[1]}", notes.explain(runs))
+    shown = sections.grid_sections(panels(runs, by, interval=interval), by)
+    head = _head(f"{by[0]} by {by[1]}", notes.explain(runs, interval=interval))
     introduction = _facts_html(
         [*notes.facts(runs, by), *setup.shared_facts(methods), *setup.command_facts(methods)]
     ) + _caveats_html(caveats)

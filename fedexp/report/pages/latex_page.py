@@ -25,12 +25,12 @@ def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: V
 
 
 def write_grid(
-    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str]
+    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str], *, interval: bool = False
 ) -> list[tuple[str, Grid]]:
     """Writes the tables of final accuracies by two settings, and returns them with their titles."""
     runs = [run for method in methods for run in method.every_run]
-    titled_grids = sections.titled_tables(panels(runs, by), by)
-    write_atomically(page, compose(titled_grids, [notes.explain(runs), *caveats]).encode())
+    titled_grids = sections.titled_tables(panels(runs, by, interval=interval), by)
+    write_atomically(page, compose(titled_grids, [notes.explain(runs, interval=interval), *caveats]).encode())
     return titled_grids
 
 

@@ -32,14 +32,16 @@ def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: V
 
 @style.style()
 def write_grid(
-    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str]
+    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str], *, interval: bool = False
 ) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
     runs = [run for method in methods for run in method.every_run]
-    shown_panels = panels(runs, by)
+    shown_panels = panels(runs, by, interval=interval)
     shown = sections.grid_sections(shown_panels, by)
     facts = [*notes.facts(runs, by), *setup.shared_facts(methods), *setup.command_facts(methods)]
-    lead = f"# {by[0]} by {by[1]}\n\n{escape_markdown(notes.explain(runs))}\n\n{_facts_list(facts)}\n"
+    lead = (
+        f"# {by[0]} by {by[1]}\n\n{escape_markdown(notes.explain(runs, interval=interval))}\n\n{_facts_list(facts)}\n"
+    )
     csv = {
         section.name: panel.frame(by).to_csv(index=False) for section, panel in zip(shown, shown_panels, strict=True)
     }

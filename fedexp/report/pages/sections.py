@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from fedexp.maths.metric_names import metric_text
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.draw.section import Section
@@ -85,9 +87,11 @@ def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -
 def grid_sections(panels: Sequence[Panel], by: tuple[str, str]) -> list[Section]:
     """A heat map and a table for each panel of two settings."""
     sections = []
+    values = np.concatenate([panel.values.ravel() for panel in panels])
+    scale = float(np.nanmin(values)), float(np.nanmax(values))  # one for all, so that panels can be compared
     for number, (panel, table) in enumerate(zip(panels, titled_tables(panels, by), strict=True), start=1):
         name = f"grid_{number}"
-        pictures = [panel_picture(name, panel, by)]
+        pictures = [panel_picture(name, panel, by, scale)]
         sections.append(Section(name=name, title=table[0], pictures=pictures, tables=[table], as_files=True))
     return sections
 

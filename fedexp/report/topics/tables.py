@@ -25,6 +25,7 @@ from fedexp.report.read.measures import (
     half_interval,
     host_numbers,
     simulated_numbers,
+    spread_text,
     statistic,
     thresholds,
 )
@@ -51,8 +52,7 @@ class View:
     @property
     def spread(self) -> str:
         """What stands behind a mean and ±, in words."""
-        kind = "half of Student's 95 % interval of the mean" if self.interval else "sample standard deviation"
-        return f"{kind} over the seeds"
+        return spread_text(self.interval)
 
 
 ALL = View()

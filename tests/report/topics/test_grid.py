@@ -1,5 +1,6 @@
 """Accuracies laid out by two settings."""
 
+import itertools
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import yaml
 
 from fedexp import cli
 from fedexp.core.errors import ConfigError
+from fedexp.report.pages.sections import grid_sections
 from fedexp.report.read.runs import collect_runs
 from fedexp.report.topics.grid import notes
 from fedexp.report.topics.grid.panel import name_methods, panels
@@ -104,6 +106,26 @@ def test_what_else_differs_makes_panels(make_run, tmp_path: Path):
     (four,) = (panel for panel in found if panel.title.endswith("4"))
     assert four.columns == ("0.1", "0.2")
     assert four.values.tolist() == [pytest.approx([0.14, 0.24])] * 2
+
+
+def test_half_of_the_interval_stands_behind_a_mean_if_asked_for(study: Path):
+    (panel,) = panels(collect_runs([study])[0], ("aggregator", "attack"), interval=True)
+    assert panel.grid("").rows[0][1] == "0.110 ± 0.127", "0.02 apart: 12.706 x 0.01414 / sqrt(2)"
+
+
+def test_panels_share_their_colours(make_run, tmp_path: Path):
+    for malicious, values in ((0, (0.9, 0.8)), (2, (0.5, 0.1))):
+        for attack, rule in itertools.product(("flip", "zero"), ("fedavg", "krum")):
+            make_run(
+                f"{malicious}{attack}{rule}",
+                accuracy=(values[attack == "zero"],),
+                choices={"aggregator": rule, "attack": attack},
+                keys={"scenario.malicious": malicious},
+            )
+    by = ("aggregator", "attack")
+    drawn = grid_sections(panels(collect_runs([tmp_path])[0], by), by)
+    limits = [section.pictures[0].figure.axes[0].images[0].get_clim() for section in drawn]
+    assert limits == [(0.1, 0.9)] * 2
 
 
 def test_a_panel_shows_what_it_has(make_run, tmp_path: Path):

@@ -15,6 +15,7 @@ from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.maths.curve_metrics import final, higher_is_better
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.read import sweeps
+from fedexp.report.read.measures import Statistic, half_interval
 from fedexp.report.read.methods import differing_keys, differing_options, group_runs, options, settings
 from fedexp.report.read.runs import Run, shared_metric
 
@@ -31,7 +32,8 @@ class Panel:
     """`values [R, C]` of a metric by `rows` and `columns`, NaN where no run is finished; `title`: what else was set.
 
     `stds [R, C]` are the sample standard deviations over the seeds, NaN below two of them; `counts [R, C]` are the
-    finished seeds, of which each cell should have `seeds`.
+    finished seeds, of which each cell should have `seeds`. With `interval` half of its 95 % interval stands behind a
+    mean, else its deviation.
     """
 
     title: str
@@ -42,11 +44,19 @@ class Panel:
     counts: np.ndarray
     seeds: int
     metric: str = "accuracy"
+    interval: bool = False
 
     @property
     def complete(self) -> np.ndarray:
         """Which cells have all their seeds, bool `[R, C]`."""
         return (self.counts >= self.seeds) & np.isfinite(self.values)
+
+    @property
+    def spreads(self) -> np.ndarray:
+        """What stands behind each mean, `[R, C]`: its deviation, or half of its 95 % interval."""
+        if not self.interval:
+            return self.stds
+        return np.vectorize(_half_interval, otypes=[float])(self.stds, self.counts)
 
     @property
     def worst(self) -> np.ndarray:
@@ -80,7 +90,7 @@ class Panel:
         return f"({count}/{self.seeds})" if count < self.seeds and self.seeds > 1 else ""
 
     def _cell(self, row: int, column: int) -> str:
-        return f"{number(self.values[row, column], self.stds[row, column])} {self.count_text(row, column)}".rstrip()
+        return f"{number(self.values[row, column], self.spreads[row, column])} {self.count_text(row, column)}".rstrip()
 
     def _best_cells(self) -> frozenset[tuple[int, int]]:
         """The best cell of each column of several rows, among those that are complete."""
@@ -94,7 +104,7 @@ class Panel:
         )
 
 
-def panels(runs: Sequence[Run], by: tuple[str, str]) -> list[Panel]:
+def panels(runs: Sequence[Run], by: tuple[str, str], *, interval: bool = False) -> list[Panel]:
     """Panels by the settings `by` (groups, dotted keys or METHOD): the first makes the rows, the second the columns.
 
     Raises:
@@ -114,7 +124,12 @@ def panels(runs: Sequence[Run], by: tuple[str, str]) -> list[Panel]:
         raise ConfigError(f"--grid needs finished runs, but none of {len(runs)} is; fedexp resume goes on with them")
     crossed = len(cells_by_title) == 1
     return [
-        replace(_panel(title, axes, cells, crossed=crossed), seeds=max(planned.seeds, begun), metric=metric)
+        replace(
+            _panel(title, axes, cells, crossed=crossed),
+            seeds=max(planned.seeds, begun),
+            metric=metric,
+            interval=interval,
+        )
         for title, cells in drawn.items()
     ]
 
@@ -209,6 +224,11 @@ def _mean(values: list[float]) -> float:
 
 def _std(values: list[float]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
+
+
+def _half_interval(std: float, count: int) -> float:
+    half = half_interval(Statistic(0.0, None if np.isnan(std) else std, int(count), int(count)))
+    return np.nan if half is None else half
 
 
 def number(value: float, std: float = np.nan) -> str:

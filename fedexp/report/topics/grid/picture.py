@@ -9,17 +9,17 @@ from fedexp.report.draw.section import Picture
 from fedexp.report.topics.grid.panel import Panel, number
 
 
-def panel_picture(name: str, panel: Panel, by: tuple[str, str]) -> Picture:
+def panel_picture(name: str, panel: Panel, by: tuple[str, str], scale: tuple[float, float]) -> Picture:
     """A heat map with numbers in the cells, grey with a dash where there is none; the last column is the worst case.
 
-    The colours reach from the least to the greatest number of the panel.
+    The colours reach over the `scale`, from its first number to its second.
     """
     values = np.column_stack([panel.values, panel.worst])
     height, width = values.shape
     size = (2.2 + 0.9 * width, 1.6 + 0.46 * height)
     title = f"Final test {metric_text(panel.metric)}"
     figure, axes = style.canvas(title, by[1], by[0], size)
-    heatmap.draw_cells(figure, axes, values, f"Test {metric_text(panel.metric)}", least=float(np.nanmin(values)))
+    heatmap.draw_cells(figure, axes, values, f"Test {metric_text(panel.metric)}", *scale)
     heatmap.draw_numbers(axes, values, number, lower=-0.12)
     heatmap.draw_texts(axes, _spreads(panel), lower=0.24, size=6.5)
     style.name_rows(axes, panel.rows)
@@ -36,5 +36,5 @@ def _spreads(panel: Panel) -> list[list[str]]:
             f"{'' if np.isnan(std) else f'± {std:.3f}'} {panel.count_text(row, column)}".strip()
             for column, std in enumerate(stds)
         ]
-        for row, stds in enumerate(panel.stds)
+        for row, stds in enumerate(panel.spreads)
     ]
