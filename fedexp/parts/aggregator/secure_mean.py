@@ -79,7 +79,7 @@ class SecureMean(Aggregator):
 
     def refuse_overflow(self, uploads: Uploads, weight: np.ndarray, number: int) -> None:
         """Raises RunError if the sum of such uploads, with `weight [C]`, might leave the ring."""
-        low, high = uploads.delta.aminmax(dim=1)
+        low, high = uploads.delta.amin(dim=1), uploads.delta.amax(dim=1)
         size = weight * np.maximum(high.double().cpu().numpy(), -low.double().cpu().numpy()).clip(min=1)
         bound, worst_row = max_summand(len(size), self.fractional_bits), int(size.argmax())
         if size[worst_row] > bound:

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 import torch
 
 from fedexp.core.errors import RunError
-from fedexp.core.values import Memory, Weights
+from fedexp.core.values import Memory, Weights, is_finite_row
 from fedexp.simulation.checks.contract_checks import check_call, check_numbers
 from fedexp.simulation.setup.experiment import Experiment
 
@@ -57,7 +57,7 @@ class PendingChecks:
         """
         pending, self.pending = self.pending, []
         rows = {id(row): row for row, _ in pending}
-        flags = torch.stack([row.isfinite().all() for row in rows.values()]).tolist() if rows else []
+        flags = torch.stack([is_finite_row(row) for row in rows.values()]).tolist() if rows else []
         is_finite = dict(zip(rows, flags, strict=True))
         for row, report in pending:
             if not is_finite[id(row)]:
