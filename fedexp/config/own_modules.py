@@ -1,7 +1,7 @@
 """Digests of the modules of one's own that a config names, so that a run folder tells whether they have changed since.
 
-A digest covers the files of the module, or of the package that it is in, and the files beside it that it imports. What
-is installed does not count: its version says what it is.
+A digest covers the file of a module, those of the packages that it is in, and the files beside them that these import.
+What is installed does not count: its version says what it is.
 """
 
 import ast
@@ -11,18 +11,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fedexp.config.trust import Trust, import_locations, named_packages
+from fedexp.config.trust import Trust, import_locations, named_modules
 from fedexp.core.imports.own_files import INSTALLED
 from fedexp.files.atomic import display_path
 
+_START = "__init__.py"
+
 
 def module_digests(config: Mapping[str, Any]) -> dict[str, str]:
-    """The digest of each module of one's own that a config names, by the name of its package; imports nothing."""
+    """The digest of each module of one's own that a config names, by its name; imports nothing."""
     digests = {}
-    for package in sorted(set(named_packages(config))):
-        files = [file for location in import_locations(package) for file in _source_files(Path(location))]
+    for module in sorted(set(named_modules(config))):
+        files = [
+            file for folder in _import_folders(module.partition(".")[0]) for file in _with_imports(folder, module)
+        ]
         if files and not any(INSTALLED & set(file.parts) for file in files):
-            digests[package] = _digest(files)
+            digests[module] = _digest(files)
     return digests
 
 
@@ -30,45 +34,52 @@ def objection(saved: Mapping[str, str], config: Mapping[str, Any], folder: Path,
     """Which of the `saved` modules of a folder is not what it was, in a line; None if the user named it now."""
     for name, digest in module_digests(config).items():
         if digest != saved.get(name, digest) and not trust.is_named(name):
-            source = _root(Path(import_locations(name)[0]))
-            shown = display_path(source)
-            changed = f"a file in {shown} has" if source.is_dir() else f"{shown} or what it imports has"
+            package = name.partition(".")[0]
+            file = _files(_import_folders(package)[0], name)[-1]
             return (
-                f"{display_path(folder)} was made with another {name} than is here now: {changed} changed; put it "
-                f"back or, if the change changes no result, add --trust-modules {name}"
+                f"{display_path(folder)} was made with another {name} than is here now: {display_path(file)} or what "
+                "it imports has changed; put it back or, if the change changes no result, add --trust-modules "
+                f"{package}"
             )
     return None
 
 
-def _root(location: Path) -> Path:
-    """The file of a module, or the folder of a package."""
-    return location.parent if location.name == "__init__.py" else location
+def _import_folders(package: str) -> list[Path]:
+    """The folders that a module or package would be imported from."""
+    locations = map(Path, import_locations(package))
+    return [location.parent.parent if location.name == _START else location.parent for location in locations]
 
 
-def _source_files(location: Path) -> list[Path]:
-    """The Python files of a module, or of the package whose `__init__.py` or folder this is."""
-    root = _root(location)
-    return sorted(root.rglob("*.py")) if root.is_dir() else sorted(_with_imports(root))
+def _files(folder: Path, module: str) -> list[Path]:
+    """The files that `import a.b.c` runs, the packages' first; those that are there, of what lies in the folder."""
+    names = module.split(".")
+    packages = [folder.joinpath(*names[:count], _START) for count in range(1, len(names) + 1)]
+    return [file for file in (*packages, folder.joinpath(*names).with_suffix(".py")) if file.is_file()]
 
 
-def _with_imports(module: Path) -> set[Path]:
-    """A module's file and the files beside it that it imports, or they do."""
-    files, pending = set(), [module]
+def _with_imports(folder: Path, module: str) -> list[Path]:
+    """The files of a module and of all in the folder that it imports, or they do, in the order of their paths."""
+    files, pending = set(), _files(folder, module)
     while pending:
         file = pending.pop()
-        if file not in files and file.is_file():
+        if file not in files:
             files.add(file)
-            pending += [file.with_name(f"{name}.py") for name in _imported_names(file)]
-    return files
+            parents = file.relative_to(folder).parts[:-1]
+            pending += [imported for name in _imported_names(file, parents) for imported in _files(folder, name)]
+    return sorted(files)
 
 
-def _imported_names(file: Path) -> Iterator[str]:
+def _imported_names(file: Path, parents: tuple[str, ...]) -> Iterator[str]:
+    """The dotted names that a file in the packages `parents` imports, also those that may be no modules."""
     with suppress(SyntaxError, ValueError, OSError):
         for node in ast.walk(ast.parse(file.read_bytes())):
             if isinstance(node, ast.Import):
-                yield from (alias.name.partition(".")[0] for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                yield node.module.partition(".")[0]
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                above = parents[: len(parents) - node.level + 1] if node.level else ()
+                module = ".".join([*above, *([node.module] if node.module else [])])
+                yield from (f"{module}.{alias.name}".lstrip(".") for alias in node.names)
+                yield module
 
 
 def _digest(files: list[Path]) -> str:

@@ -7,6 +7,7 @@ Each file is whole or absent, and `config.json` comes last. No password of an ad
 import json
 import os
 import shlex
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -96,8 +97,8 @@ def yaml_path(folder: Path, name: str) -> Path:
     return folder / FOLDER / f"{name}.yaml"
 
 
-def read_config(folder: Path, trust: Trust = NO_TRUST) -> dict[str, Any]:
-    """The config that is saved in a run folder, to be run.
+def read_config(folder: Path, trust: Trust = NO_TRUST, roles: Collection[str] | None = None) -> dict[str, Any]:
+    """The config that is saved in a run folder, to be run; only the parts of these `roles` will be (None: all).
 
     Raises:
         ConfigError: there is none, it cannot be read, or it names modules beyond those that are trusted, or that have
@@ -105,8 +106,9 @@ def read_config(folder: Path, trust: Trust = NO_TRUST) -> dict[str, Any]:
     """
     saved = read(folder)
     config = _for_this_machine(saved)
-    trust.refuse_untrusted(config, folder)
-    if objection := own_modules.objection(saved.modules, config, folder, trust):
+    used = config if roles is None else {role: config.get(role) for role in roles}
+    trust.refuse_untrusted(used, folder)
+    if objection := own_modules.objection(saved.modules, used, folder, trust):
         raise ConfigError(objection)
     return config
 

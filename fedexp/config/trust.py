@@ -146,10 +146,11 @@ def factories(node: Any) -> Iterator[str]:
                 yield name
 
 
-def named_packages(config: Any) -> Iterator[str]:
-    """The packages of all parts and functions in a nested config that are not fedexp's."""
-    yield from map(_package, foreign_targets(config))
-    yield from (package for package in map(_package, factories(config)) if package != OURS)
+def named_modules(config: Any) -> Iterator[str]:
+    """The modules of all parts and functions in a nested config that are not fedexp's, by their dotted names."""
+    for target in (*foreign_targets(config), *factories(config)):
+        if _package(target) != OURS:
+            yield target.replace(":", ".").rpartition(".")[0]
 
 
 def _nodes(node: Any) -> Iterator[Mapping]:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CHUNK = 1024  # examples at once
 ARRAY = ".npy"
 _MOST_NUMBERS = 2**28  # of an example
+_USED = ("model", "features")  # the parts of a config of which the network is made
 
 
 def predict(
@@ -77,8 +78,8 @@ def load_network(export: Path, encoder: Encoder, trust: Trust = NO_TRUST) -> nn.
     Raises:
         ConfigError: the folder names modules that are not trusted, or its files do not fit together.
     """
-    config, path = read_config(export, trust), export / WEIGHTS
-    for name in ("model", "features"):
+    config, path = read_config(export, trust, _USED), export / WEIGHTS
+    for name in _USED:
         if not isinstance(config.get(name), dict):
             raise ConfigError(f"{display_path(export / NAME)} must have a {name}, but has none; is it damaged?")
     if not path.is_file():

@@ -51,17 +51,54 @@ def test_what_is_ours_installed_or_nowhere_has_no_digest(config: dict[str, Any])
     assert module_digests(config) == {}
 
 
-def test_a_package_is_all_of_its_files(folder: Path):
-    package = folder / "package_of_mine"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "part.py").write_text("1\n")
+PACKAGE = {
+    "__init__.py": "",
+    "part.py": "from .helper import x\nfrom . import deep\n",
+    "helper.py": "import beside_of_mine\n",
+    "deep/__init__.py": "from package_of_mine.deep.end import y\n",
+    "deep/end.py": "",
+    "other.py": "",
+    "../beside_of_mine.py": "",
+}
+
+
+@pytest.fixture
+def package(folder: Path) -> Path:
+    """A package of one's own, of which `other.py` is imported by nobody."""
+    for name, text in PACKAGE.items():
+        file = folder / "package_of_mine" / name
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.resolve().write_text(text)
+    return folder / "package_of_mine"
+
+
+def test_of_a_package_those_files_count_that_are_imported(package: Path):
+    config = {"_target_": "package_of_mine.part.Part", "metrics": ["package_of_mine.other:score"]}
+    first = module_digests(config)
+    assert sorted(first) == ["package_of_mine.other", "package_of_mine.part"]
+    for name in PACKAGE:
+        file = (package / name).resolve()
+        before = file.read_text()
+        file.write_text(f"{before}# changed\n")
+        changed = {
+            module.rpartition(".")[2] for module, digest in module_digests(config).items() if digest != first[module]
+        }
+        assert changed == (
+            {"other"} if name == "other.py" else {"other", "part"} if name == "__init__.py" else {"part"}
+        )
+        file.write_text(before)
+    (package / "new.py").write_text("1\n")
+    assert module_digests(config) == first
+
+
+def test_a_package_that_changed_is_named_with_its_file(package: Path):
     config = {"_target_": "package_of_mine.part.Part"}
     first = module_digests(config)
-    (package / "part.py").write_text("2\n")
-    assert module_digests(config) != first
-    assert objection(first, config, folder, Trust(("package_of_mine",))) is None
-    assert "package_of_mine" in str(objection(first, config, folder, NO_TRUST))
+    (package / "helper.py").write_text("2\n")
+    assert objection(first, config, package.parent, Trust(("package_of_mine",))) is None
+    said = str(objection(first, config, package.parent, NO_TRUST))
+    assert "another package_of_mine.part than is here now: package_of_mine/part.py or what it imports" in said
+    assert said.endswith("add --trust-modules package_of_mine")
 
 
 def _export(run: Path) -> None:
