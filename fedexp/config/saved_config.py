@@ -17,6 +17,7 @@ import yaml
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 from fedexp.config import own_modules
+from fedexp.config.override_text import key_of
 from fedexp.config.resolvers import local_values, with_environment
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
@@ -71,6 +72,20 @@ def replace_part(folder: Path, role: str, node: dict[str, Any]) -> None:
     saved = replace(saved, config={**saved.config, role: without_passwords(node)}, references=references)
     write_atomically(yaml_path(folder, "config"), yaml.safe_dump(saved.raw_config, sort_keys=False).encode())
     _write(folder, saved)
+
+
+def copy(source: Path, target: Path, *, with_seed: bool) -> None:
+    """Copies the config of a folder; without the seed nobody can draw again what was drawn."""
+    saved = read(source)
+    if not with_seed:
+        words = [word for word in saved.overrides if not is_seed(word)]
+        saved = replace(saved, config={**saved.config, "seed": None}, overrides=words)
+    _write(target, saved)
+
+
+def is_seed(word: str) -> bool:
+    """Whether a typed word sets the seed."""
+    return key_of(word) == "seed"
 
 
 def _write(folder: Path, saved: SavedConfig) -> None:

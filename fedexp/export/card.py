@@ -38,13 +38,18 @@ numbers = []
 for column in encoder["columns"]:
     value = row[column["name"]]
     if column["categories"] is None:
-        if column["fills_missing"] and (value is None or value != value):
+        if column["fills_missing"] and (value in (None, "") or value != value):
             value = column["mean"]
+        value = float(value)
         low, high = column["bounds"] or (value, value)
         numbers.append((min(max(value, low), high) - column["mean"]) / column["std"])
     else:
-        numbers += [float(value == name) for name in column["categories"]]
-outputs = model(torch.tensor([numbers]))
+        if value is None or value != value:
+            value = ""
+        elif isinstance(value, float) and value.is_integer():
+            value = int(value)
+        numbers += [float(str(value) == name) for name in column["categories"]]
+outputs = model(torch.tensor([numbers], dtype=torch.float32))
 """
 _ARRAY = """\
 x = torch.zeros(1, {shape}, dtype=torch.{dtype})  # an example as it was stored for training
@@ -98,13 +103,15 @@ def card(trained: TrainedModel, files: Mapping[str, str], obstacle: str) -> str:
     `obstacle` says why the network's source is not among them, if it is not.
     """
     record = trained.record
-    saved = saved_config.read(record.folder)
+    words = saved_config.read(record.folder).overrides
+    if trained.exp.privacy.guarantees:
+        words = [word for word in words if not saved_config.is_seed(word)]
     owner_text = "Everybody's model" if trained.client is None else f"The model that client {trained.client} uses"
     companion = f"{_NEEDS_MODULE} ({obstacle})" if obstacle else " alone"
     sections = [
         f"# A model of {_title(record)}",
         f"{owner_text} after round {trained.round} of {trained.exp.rounds}. Command of the run, in its folder "
-        f"`config.json`:\n\n    fedexp run {_one_line(shlex.join(saved.overrides))}".rstrip(),
+        f"`config.json`:\n\n    fedexp run {_one_line(shlex.join(words))}".rstrip(),
         "## Data",
         _data_text(trained),
         "## Scores",
@@ -160,7 +167,8 @@ def _data_text(trained: TrainedModel) -> str:
     config, summary, encoder = trained.config, trained.record.summary or {}, trained.encoder
     count = f"{len(encoder.answers)} {_NOUNS[encoder.targets]}"
     lines = [f"* Examples are {list(encoder.shape)} of {encoder.dtype}, answers {count}."]
-    if digest := summary.get("data_sha256"):
+    digest = summary.get("data_sha256")
+    if digest and not trained.exp.privacy.guarantees:  # which would tell of every example
         lines.append(f"* SHA-256 of the data as it was loaded: `{digest}`.")
     if encoder.text is not None:
         column = f" of the column `{encoder.text.column}`" if encoder.text.column else ""
@@ -232,7 +240,8 @@ def _privacy_text(trained: TrainedModel) -> str:
         )
     spent = [f"{privacy[key]:.4g} by {name}" for key, name in _ACCOUNTANTS.items() if _is_number(privacy.get(key))]
     epsilon = f"Epsilon at the end of the run: {', '.join(spent)}. " if spent else ""
-    return f"{epsilon}{promise}. This holds for the end of the run, and for all rounds before it."
+    seed = " So the seed is left out here, and so is the digest of the data." if trained.exp.privacy.guarantees else ""
+    return f"{epsilon}{promise}. This holds for the end of the run, and for all rounds before it.{seed}"
 
 
 def _predict_text(trained: TrainedModel) -> str:

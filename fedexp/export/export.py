@@ -14,10 +14,8 @@ from fedexp.export.network_source import SourceError, load_source, network_sourc
 from fedexp.export.trained_model import Client, TrainedModel, load_trained
 from fedexp.files.atomic import display_path, publish, scratch_path
 from fedexp.files.safetensors import as_safetensors
-from fedexp.files.untrusted import read_regular
 
 WEIGHTS, SAFETENSORS, SOURCE = "model.pt", "model.safetensors", "model.py"
-_MOST_BYTES = 8_000_000
 
 
 def export(
@@ -53,8 +51,7 @@ def _write_files(trained: TrainedModel, folder: Path, *, as_onnx: bool) -> dict[
     torch.save(entries, folder / WEIGHTS)
     (folder / SAFETENSORS).write_bytes(as_safetensors(entries))
     _write_json(folder / encoder.NAME, trained.encoder.as_json())
-    config = read_regular(trained.record.folder / saved_config.NAME, _MOST_BYTES)
-    (folder / saved_config.NAME).write_bytes(config)
+    saved_config.copy(trained.record.folder, folder, with_seed=not trained.exp.privacy.guarantees)
     files = {
         WEIGHTS: "the weights, a plain state dict (`torch.load(..., weights_only=True)`)",
         SAFETENSORS: "the same weights for other frameworks",

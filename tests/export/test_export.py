@@ -110,7 +110,39 @@ def test_the_card_tells_scores_and_privacy(tmp_path):
     spent = done.summary["privacy"]
     assert spent["promise"] in text
     assert f"{spent['epsilon_pld']:.4g} by privacy loss distributions (PLD), {spent['epsilon_rdp']:.4g} by" in text
-    assert done.summary["data_sha256"] in text
+    assert done.summary["data_sha256"] not in text
+
+
+def test_nobody_draws_the_noise_again_from_an_export(tmp_path):
+    private = ("privacy=dp_sgd", "privacy.noise_multiplier=1", "privacy.clip=1", "privacy.delta=1e-4")
+    done = run(*private, "seed=90210", "model=mlp", folder=tmp_path / "run", **QUIET)
+    export(done.folder, tmp_path / "home")
+    texts = [path.read_text() for path in (tmp_path / "home").iterdir() if path.suffix in (".md", ".json", ".py")]
+    assert len(texts) == 4
+    assert not [text for text in texts if "90210" in text or done.summary["data_sha256"] in text]
+    assert "the seed is left out" in "".join(texts)
+    open_run = run("seed=90210", "model=mlp", folder=tmp_path / "open", **QUIET)
+    export(open_run.folder, tmp_path / "second")
+    assert (tmp_path / "second" / "config.json").read_bytes() == (open_run.folder / "config.json").read_bytes()
+
+
+@pytest.mark.parametrize("form", ["2", '"2"', "2.0", "numpy.int64(2)"])
+def test_the_card_knows_a_category_that_is_written_as_a_number(form, tmp_path):
+    rows = [{"ward": n % 3, "age": 40 + n % 30, "ill": n % 2} for n in range(90)]
+    pd.DataFrame(rows).to_csv(tmp_path / "rows.csv", index=False)
+    table = ("dataset=table", f"dataset.file={tmp_path / 'rows.csv'}", "dataset.categories=[ward]", "model=mlp")
+    done = run(*table, "dataset.target=ill", folder=tmp_path / "run", **QUIET)
+    export(done.folder, tmp_path / "home")
+    card = tmp_path / "home" / "card.md"
+    card.write_text(
+        card.read_text().replace('"ward": "0"', f'"ward": {form}').replace("import json", "import numpy, json")
+    )
+    ended = usage_of(tmp_path / "home")
+    assert ended.returncode == 0, ended.stderr
+    age = next(column.mean for column in done.encoder.columns if column.name == "age")
+    row = pd.DataFrame({"ward": ["2"], "age": [age]})
+    expected = done.model()(done.encoder.rows(row)).softmax(dim=1)[0].tolist()
+    assert ended.stdout == f"{dict(zip(('0', '1'), expected, strict=True))}\n"
 
 
 def test_the_card_tells_that_an_accuracy_is_the_share_of_a_class(tmp_path):
