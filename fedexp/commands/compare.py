@@ -143,7 +143,14 @@ def _side(name: str, words: Sequence[str], a_folder: Path | None = None) -> tupl
     folders = [Path(word) for word in words if word not in picks]
     if not folders:
         raise ConfigError(f"compare needs folders of runs {name} --against; e.g. {_example(a_folder)}")
-    return folders, dict(word.split("=", 1) for word in picks)
+    values: dict[str, str] = {}
+    for key, _, value in (word.partition("=") for word in picks):
+        if values.setdefault(key, value) != value:
+            raise ConfigError(
+                f"{key} must be picked once {name} --against, got {key}={values[key]} and {key}={value}; without it "
+                "every method of the folders is compared with B"
+            )
+    return folders, values
 
 
 def _example(folder: Path | None) -> str:

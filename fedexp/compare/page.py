@@ -163,6 +163,10 @@ def explanations(comparison: Comparison) -> Iterator[str]:
     few = f" Below {FEWEST} pairs there is none." if min(pairs) < FEWEST else ""
     yield f"Interval: Student's t of the mean of this row alone, not corrected.{few}"
     yield (
+        "Interval, p and verdict are about other seeds on the same data; how sure a difference is for other test "
+        "examples they do not say."
+    )
+    yield (
         "p: exact test of the mean by sign flips; p Wilcoxon: signed ranks; each Holm-corrected over the "
         f"{family} row(s). Verdict at {LEVEL:.0%} by p (where a run never reached it, by p Wilcoxon)."
     )

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.compare import equality
+from fedexp.config import catalog
+from fedexp.config.location import conf_dir
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
@@ -190,14 +192,31 @@ def _join_seeds(seeds: set[int]) -> str:
 
 
 def _differing_settings(a: Run, b: Run) -> list[str]:
-    """The settings that differ: options first, then the keys that do not follow from them, then the code."""
+    """The settings that differ: options first, then the keys that do not follow from them, then the code.
+
+    Of a part whose option differs these are the keys that both options have, and those that are not at their defaults.
+    """
     groups = differing_options([options(a), options(b)])
     lines = [f"{name}: {options(a).get(name, 'none')} / {options(b).get(name, 'none')}" for name in groups]
-    prefixes = tuple(f"{name}." for name in groups)
-    keys = [key for key in differing_keys([a, b]) if not key.startswith(prefixes) and key != "_target_"]
+    changed = {key for run in (a, b) for name in groups for key in _changed_keys(run, name)}
+    shared = settings(a).keys() & settings(b).keys()
+    keys = [
+        key
+        for key in differing_keys([a, b])
+        if not key.endswith("_target_") and (key.partition(".")[0] not in groups or key in shared | changed)
+    ]
     acting = [key for key in keys if not (is_idle(a, key) and is_idle(b, key))]
     lines += [f"{key}: {' / '.join(_setting_text(run, key) for run in (a, b))}" for key in acting]
     return [*lines, *_differing_commits(a, b)]
+
+
+def _changed_keys(run: Run, group: str) -> list[str]:
+    """The keys of a run's part that are not at their defaults."""
+    option = options(run).get(group)
+    if option is None:
+        return []
+    words = catalog.changed_keys(conf_dir(), group, option, lambda key: run.config.get(f"{group}.{key}"))
+    return [f"{group}.{word.partition('=')[0]}" for word in words]
 
 
 def _setting_text(run: Run, key: str) -> str:

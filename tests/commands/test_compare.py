@@ -154,6 +154,10 @@ def test_a_measure_that_cannot_be_compared_is_left_out_with_the_reason(method, c
     [
         ([], "compare needs folders of runs before --against; e.g. fedexp compare outputs/A --against outputs/B"),
         (["random"], "compare needs folders of runs after --against; e.g."),
+        (
+            ["random", "seed=0", "random", "seed=1", "--against", "random"],
+            "seed must be picked once before --against, got seed=0 and seed=1; without it every method of the",
+        ),
         (["random", "--agianst", "x"], "unknown flag --agianst; did you mean --against?"),
         (["nowhere", "--against", "random"], "compare needs a folder at nowhere, but there is none"),
         (["random", "--against", "random", "selector=x"], "no run below random has selector=x; there: random"),

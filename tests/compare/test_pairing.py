@@ -32,6 +32,20 @@ def test_runs_are_paired_by_seed_and_what_differs_is_told(method, read):
     assert method_pair.notes == ()
 
 
+def test_of_parts_that_differ_those_keys_are_told_that_both_have_or_that_are_changed(method, read):
+    def one(name, change):
+        place = method("random", [0.8], name=name)
+        content = json.loads((place / "0" / "config.json").read_text())
+        content["config"]["local"] = {"momentum": 0.0, **change}
+        content["choices"]["local"] = name
+        (place / "0" / "config.json").write_text(json.dumps(content))
+        return read(place)
+
+    a, b = one("prox", {"lr": 0.05, "mu": 0.5, "beta1": 0.9}), one("sgd", {"lr": 0.1, "worker_momentum": False})
+    (method_pair,) = pair_methods(a, b)
+    assert method_pair.differences == ("local: prox / sgd", "local.lr: 0.05 / 0.1", "local.mu: 0.5 / null")
+
+
 def test_every_method_of_a_meets_the_one_of_b_and_runs_of_b_are_not_compared_with_themselves(method, read, tmp_path):
     for name in ("afl", "random", "ucb"):
         method(name, [0.8, 0.9])
