@@ -22,9 +22,7 @@ def module_digests(config: Mapping[str, Any]) -> dict[str, str]:
     """The digest of each module of one's own that a config names, by its name; imports nothing."""
     digests = {}
     for module in sorted(set(named_modules(config))):
-        files = [
-            file for folder in _import_folders(module.partition(".")[0]) for file in _with_imports(folder, module)
-        ]
+        files = [file for folder in _import_folders(module.partition(".")[0]) for file in _with_imports(folder, module)]
         if files and not any(INSTALLED & set(file.parts) for file in files):
             digests[module] = _digest(files)
     return digests

@@ -26,6 +26,15 @@ class Tolerant(Part):
         """The largest f that this many rows allow; negative if they do not even allow 0."""
         return rows - 1
 
+    @property
+    def bound_key(self) -> str:
+        """The key that says how many bad rows it expects."""
+        return "byzantine"
+
+    def guards_against(self, rows: int) -> int:
+        """How many bad ones of so many rows it takes no harm from, as it is told."""
+        return max(0, min(self.byzantine, self.max_byzantine(rows)))
+
     def effective_byzantine(self, rows: int, number: int) -> tuple[int | None, Columns]:
         """The f to use in this round (None: leave the model unchanged), and the columns to report.
 

@@ -35,7 +35,19 @@ def notes(exp: Experiment, clients: int) -> Iterator[str]:
             "every client trains alone, but its examples are encoded by what was learnt of everybody's: "
             f"{shared.removeprefix('nor is ').removeprefix('nor are ')}"
         )
-    yield from _without_effect(exp, clients, exp.selector.clients_per_round(clients))
+    yield from without_effect(exp, clients)
+    if isinstance(exp.aggregator, Tolerant) and not exp.scenario.malicious:
+        yield from _unguarded(exp.aggregator, exp.selector.clients_per_round(clients) or clients, 0)
+    if type(exp.attack) is Attack and exp.scenario.malicious:
+        yield f"scenario.malicious={exp.scenario.malicious}, but nobody attacks: choose an attack"
+
+
+def without_effect(exp: Experiment, clients: int) -> Iterator[str]:
+    """What was chosen and has no effect, so that a table would give the run a name that it does not bear."""
+    participants = exp.selector.clients_per_round(clients)
+    yield from _learning_without_effect(exp, clients, participants)
+    yield from _pacing_without_effect(exp, participants)
+    yield from _attack_without_effect(exp, clients, participants)
 
 
 def _words(exp: Experiment) -> Iterator[str]:
@@ -72,8 +84,8 @@ def _training(exp: Experiment) -> Iterator[str]:
         yield "central training: one client has the examples of all, and measures stay with those whose they are"
 
 
-def _without_effect(exp: Experiment, clients: int, participants: int | None) -> Iterator[str]:
-    scenario, attack = exp.scenario, option(exp.attack)
+def _learning_without_effect(exp: Experiment, clients: int, participants: int | None) -> Iterator[str]:
+    scenario = exp.scenario
     if participants == clients and exp.selector.learns:
         yield (
             f"selector={option(exp.selector)} has nothing to choose: all {clients} clients take part in every round; "
@@ -86,20 +98,35 @@ def _without_effect(exp: Experiment, clients: int, participants: int | None) -> 
         for key, value in exp.local.adds_nothing_at.items()
         if getattr(exp.local, key) == value
     )
-    yield from _pacing_without_effect(exp, participants)
-    if isinstance(exp.aggregator, Tolerant) and not exp.aggregator.byzantine:
-        yield (
-            f"aggregator={option(exp.aggregator)} expects no bad upload in a round and guards against none; set "
-            "scenario.malicious, or aggregator.byzantine"
-        )
+
+
+def _attack_without_effect(exp: Experiment, clients: int, participants: int | None) -> Iterator[str]:
+    scenario, attack = exp.scenario, option(exp.attack)
+    if isinstance(exp.aggregator, Tolerant) and scenario.malicious and type(exp.attack) is not Attack:
+        count = participants or clients
+        yield from _unguarded(exp.aggregator, count, count * scenario.malicious / clients)
     if type(exp.attack) is not Attack and not scenario.malicious:
         yield f"attack={attack} does nothing: nobody is malicious; set scenario.malicious"
     if scenario.malicious and participants and not exp.pacing.overlaps:
         expected = round(participants * scenario.malicious / clients)
         if reason := exp.attack.why_harmless(participants, expected):
             yield f"attack={attack} does no harm: {reason}"
-    if type(exp.attack) is Attack and scenario.malicious:
-        yield f"scenario.malicious={scenario.malicious}, but nobody attacks: choose an attack"
+
+
+def _unguarded(rule: Tolerant, participants: int, malicious: float) -> Iterator[str]:
+    """Why a robust rule guards against fewer than the `malicious` ones that a round has on average."""
+    guarded, name = rule.guards_against(participants), option(rule)
+    if not guarded:
+        other = "scenario.malicious, or " if not malicious and rule.bound_key == "byzantine" else ""
+        yield (
+            f"aggregator={name} expects no bad upload in a round and guards against none; set {other}"
+            f"aggregator.{rule.bound_key}"
+        )
+    elif guarded < malicious:
+        yield (
+            f"aggregator={name} expects {_with_unit(guarded, 'bad upload')} in a round, but of its {participants} "
+            f"participants {malicious:.3g} are malicious on average; raise aggregator.{rule.bound_key}"
+        )
 
 
 def _pacing_without_effect(exp: Experiment, participants: int | None) -> Iterator[str]:

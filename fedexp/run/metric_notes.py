@@ -54,31 +54,27 @@ def _reason(entry: str) -> str:
 
 
 def describe_constant_answer(world: World, state: State, table: "pd.DataFrame") -> str | None:
-    """A sentence where the final accuracy on the test data is the share of the largest class, or of the only answer.
+    """A sentence where the final accuracy on the test data is no better than that of a single answer.
 
     None otherwise, where targets are neither classes nor tokens, and without an accuracy. A model that names one class
     only has the share of this class as its accuracy, so others are not asked.
     """
-    if world.exp.scenario.trains_alone:  # a mean over many models says nothing of the answers of one
-        return None
     accuracy = table["test_accuracy"].iloc[-1] if "test_accuracy" in table and len(table) else None
     targets, noun = world.test.y, "class" if world.test.y.dim() == 1 else "token"
     if accuracy is None or accuracy != accuracy or (noun == "token" and targets.is_floating_point()):
         return None
     counts = targets[targets != IGNORED].cpu().bincount(minlength=len(world.class_names)).double()
     shares = counts / counts.sum()
-    equal = (shares - accuracy).abs() < ROUNDING
     largest = shares.argmax()
+    usual = f"the share of the {_LARGEST[noun]} ({_name(world, largest)})"
+    equal = (shares - accuracy).abs() < ROUNDING
     if equal[largest]:
-        return f"accuracy {accuracy:.4g} is the share of the {_LARGEST[noun]} ({_name(world, largest)})"
-    if not equal.any():
-        return None
-    distinct = _distinct_answers(world, state)
-    if len(distinct) > 1:
-        return None
-    return (
-        f"accuracy {accuracy:.4g} is the share of the only {noun} that the model answers ({_name(world, distinct[0])})"
-    )
+        return f"accuracy {accuracy:.4g} is {usual}"
+    one_model = not world.exp.scenario.trains_alone  # a mean over many models says nothing of the answers of one
+    if one_model and equal.any() and len(distinct := _distinct_answers(world, state)) == 1:
+        only = f"the share of the only {noun} that the model answers ({_name(world, distinct[0])})"
+        return f"accuracy {accuracy:.4g} is {only}"
+    return f"accuracy {accuracy:.4g} is below {shares[largest]:.4g}, {usual}" if accuracy < shares[largest] else None
 
 
 def _distinct_answers(world: World, state: State) -> torch.Tensor:

@@ -16,6 +16,7 @@ from fedexp.maths import curve_metrics
 from fedexp.parts.federation.statistics import label_distances, size_gini, size_spread
 from fedexp.process.version import __version__
 from fedexp.report.read.skipped import skipped_rounds
+from fedexp.run import banner
 from fedexp.run.environment import device_name, installed_version, instructions
 from fedexp.run.metric_notes import describe_constant_answer
 from fedexp.run.tables import METRICS
@@ -61,6 +62,7 @@ def figures(
         "host_s": state.host_s,
         "sim_s": state.sim_s if exp.has_clock else None,
         "audit": audit_verdict(exp, table),
+        "without_effect": [*banner.without_effect(exp, world.partition.clients)] or None,
         "clients": world.partition.clients,
         "parameters": world.layout.parameters,
         "public_examples": context.make_context(world, state.round).public.size,

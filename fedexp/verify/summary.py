@@ -27,7 +27,7 @@ PROVENANCE = {  # the program and the machine, which cannot be computed again
 }
 
 # These are not in older summaries.
-_ADDED = ("skipped_rounds", "validation_examples", "constant_answer", "malicious_clients")
+_ADDED = ("skipped_rounds", "validation_examples", "constant_answer", "malicious_clients", "without_effect")
 _ANSWER = "constant_answer"  # of the last model
 _ADDED_COUNT = "positives"  # which older tables do not have
 

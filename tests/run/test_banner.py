@@ -94,6 +94,31 @@ def test_a_selector_that_learns_and_cannot_choose_says_so():
         ),
         (("attack=alie", "scenario.malicious=2", "attack.z=1"), None),
         (("scenario.participants=10",), None),
+        (
+            ("scenario.malicious=3", "attack=sign_flip", "aggregator=krum", "scenario.byzantine=1"),
+            "aggregator=krum expects 1 bad upload in a round, but of its 10 participants 3 are malicious on average; "
+            "raise aggregator.byzantine",
+        ),
+        (("scenario.malicious=3", "attack=sign_flip", "aggregator=krum"), None),
+        (
+            ("scenario.malicious=3", "attack=sign_flip", "aggregator=trimmed_mean", "aggregator.beta=0.05"),
+            "aggregator=trimmed_mean expects no bad upload in a round and guards against none; set aggregator.beta",
+        ),
+        (("scenario.malicious=3", "attack=sign_flip", "aggregator=trimmed_mean", "aggregator.beta=0.3"), None),
+        (
+            ("aggregator=krum",),
+            "aggregator=krum expects no bad upload in a round and guards against none; set scenario.malicious, or "
+            "aggregator.byzantine",
+        ),
+        (
+            ("scenario.malicious=3", "attack=label_flip", "attack.source=3", "attack.target=3"),
+            "attack=label_flip does no harm: attack.source and attack.target are the same class 3",
+        ),
+        (
+            ("scenario.malicious=3", "attack=backdoor", "attack.fraction=0"),
+            "attack=backdoor does no harm: attack.fraction=0 marks no image, and attack.scale=1 changes no update",
+        ),
+        (("scenario.malicious=3", "attack=backdoor", "attack.fraction=0", "attack.scale=5"), None),
     ],
 )
 def test_what_has_no_effect_is_said(words: tuple[str, ...], told: str | None):

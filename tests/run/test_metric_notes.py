@@ -48,7 +48,10 @@ def test_an_accuracy_that_is_the_share_of_the_largest_class_is_told(tiny: Tiny):
     world = with_labels(tiny, [18, 1])
     said = "accuracy 0.9474 is the share of the largest class (0)"
     assert note(world, answering(world, 0), 18 / 19) == said
-    assert note(world, world.initial_state(), 17 / 19) is None
+    assert note(world, world.initial_state(), 17 / 19) == (
+        "accuracy 0.8947 is below 0.9474, the share of the largest class (0)"
+    )
+    assert note(world, world.initial_state(), 1.0) is None
     assert note(world, world.initial_state(), None) is None
     assert describe_constant_answer(world, world.initial_state(), pd.DataFrame({"test_auroc": [1.0]})) is None
 
@@ -59,7 +62,7 @@ def test_the_share_of_another_class_is_told_if_it_is_the_only_answer(tiny: Tiny)
     assert note(world, answering(world, 1), 6 / 20) == said
     answers = world.scorer.logits(world.first, world.test.inputs(slice(None))).argmax(dim=1)
     assert len(answers.unique()) > 1
-    assert note(world, world.initial_state(), 6 / 20) is None
+    assert str(note(world, world.initial_state(), 6 / 20)).startswith("accuracy 0.3 is below 0.5, the share of")
 
 
 def test_of_a_text_it_is_the_share_of_the_most_frequent_token(tiny: Tiny):

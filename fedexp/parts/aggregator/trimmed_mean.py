@@ -40,6 +40,13 @@ class TrimmedMean(HonestMajority, BoundedRule):
     weighting: Literal["uniform"] = "uniform"
     beta: Annotated[float, Range(0, 0.5, high_open=True)] | None = None
 
+    @property
+    def bound_key(self) -> str:
+        return "byzantine" if self.beta is None else "beta"
+
+    def guards_against(self, rows: int) -> int:
+        return super().guards_against(rows) if self.beta is None else trim_count(self.beta, rows)
+
     def effective_byzantine(self, rows: int, number: int) -> tuple[int | None, Columns]:
         if self.beta is None or rows == 0:
             return super().effective_byzantine(rows, number)

@@ -43,6 +43,10 @@ class Backdoor(ModelPoisoning):
         if self.target >= facts.classes:
             raise ConfigError(f"attack.target must be a class below {facts.classes}, got {self.target}")
 
+    def why_harmless(self, participants: int, malicious: int) -> str:
+        does_nothing = self.fraction == 0 and self.scale == 1
+        return "attack.fraction=0 marks no image, and attack.scale=1 changes no update" if does_nothing else ""
+
     def poison(self, train: Split, indices: np.ndarray, classes: int, rng: np.random.Generator) -> Split:
         marked = torch.from_numpy(indices[rng.random(len(indices)) < self.fraction])
         x, y = train.x.clone(), train.y.clone()

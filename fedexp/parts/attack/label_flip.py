@@ -33,6 +33,10 @@ class LabelFlip(Attack):
             if label is not None and label >= facts.classes:
                 raise ConfigError(f"attack.{name} must be a class below {facts.classes}, got {label}")
 
+    def why_harmless(self, participants: int, malicious: int) -> str:
+        same = self.source is not None and self.source == self.target
+        return f"attack.source and attack.target are the same class {self.source}" if same else ""
+
     def poison(self, train: Split, indices: np.ndarray, classes: int, rng: np.random.Generator) -> Split:
         labels, rows = train.y.clone(), torch.from_numpy(indices)
         old_labels = labels[rows]

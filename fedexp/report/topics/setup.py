@@ -26,6 +26,7 @@ _NAMED = {  # groups that every report names
 }
 _LISTED = 6  # methods by name
 COMMAND = "Command"
+_BYZANTINE = "scenario.byzantine"  # whose default follows from other keys
 Fact = tuple[str, str]
 
 
@@ -97,10 +98,15 @@ def _describe(run: Run) -> dict[str, str]:
     described["Clients"] = f"{len(run.selections):,}" if len(run.selections) else ""
     described["Participants"] = _participants(run)
     described["Local work"] = _local_work(run)
+    rate = run.config.get("local.lr")
+    described["Learning rate"] = short_text(rate) if rate else ""
     planned = run.config.get("rounds")
     described["Rounds"] = f"{len(run.metrics) if planned is None else planned}"
     described["Held out"] = _held_out(run)
-    if scenario := catalog.changed_scenario(conf_dir(), lambda key: run.config.get(f"scenario.{key}")):
+    scenario = catalog.changed_scenario(conf_dir(), lambda key: run.config.get(f"scenario.{key}"))
+    if "${" not in str(run.raw_config.get(_BYZANTINE, "${")):
+        scenario.append(f"byzantine={short_text(run.config[_BYZANTINE])}")
+    if scenario:
         described["Scenario"] = ", ".join(scenario)
     return {term: text for term, text in described.items() if text}
 
@@ -119,12 +125,8 @@ def _local_work(run: Run) -> str:
     steps, epochs = config.get("local.steps"), config.get("local.epochs")
     number, unit = (steps, "step") if steps is not None else (epochs, "epoch")
     work = f"{short_text(number)} {unit}{'s' * (number != 1)}" if number is not None else ""
-    rate, size = config.get("local.lr"), config.get("local.batch_size")
-    parts = [
-        work,
-        f"batches of {short_text(size)}" if size is not None else "",
-        f"rate {short_text(rate)}" if rate else "",
-    ]
+    size = config.get("local.batch_size")
+    parts = [work, f"batches of {short_text(size)}" if size is not None else ""]
     return ", ".join(part for part in parts if part)
 
 
@@ -135,7 +137,7 @@ def _held_out(run: Run) -> str:
     validated = bool(count) or bool(config.get("evaluation.validation"))
     parts = {
         "of the training examples for validation": fraction if validated else None,
-        "of them as public data": config.get("scenario.public_fraction"),
+        "of the training examples as public data": config.get("scenario.public_fraction"),
         "of each client's examples to measure its model on": config.get("evaluation.personal_fraction"),
         "of the clients never train": config.get("evaluation.unseen_fraction"),
     }

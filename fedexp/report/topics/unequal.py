@@ -21,6 +21,7 @@ def unequal_conditions(methods: Sequence[Method]) -> Iterator[str]:
     yield from _skipped_rounds(methods)
     yield from _lowered_bounds(methods)
     yield from _constant_answers(methods)
+    yield from _without_effect(methods)
     runs = _runs_of_one_seed(methods)
     if values := _differing(methods, runs, _data):
         yield f"The methods are of different data: {values}. Their numbers do not compare."
@@ -70,28 +71,39 @@ def _skipped_rounds(methods: Sequence[Method]) -> Iterator[str]:
 
 
 def _constant_answers(methods: Sequence[Method]) -> Iterator[str]:
-    """Whose final accuracy is the share of one class, so that it says nothing of a model."""
+    """Whose final accuracy is no better than the share of one class."""
     for method in methods:
         constant = [run for run in method.runs if (run.summary or {}).get("constant_answer")]
         if constant:
             yield (
-                f"{method.label} in {len(constant)} of {len(method.runs)} run(s) is no better than a single answer: "
+                f"The accuracy of {method.label} is no better than a single answer's in {len(constant)} of "
+                f"{len(method.runs)} run(s): "
                 f"{(constant[0].summary or {})['constant_answer']} ({display_path(constant[0].folder)})."
             )
+
+
+def _without_effect(methods: Sequence[Method]) -> Iterator[str]:
+    """What the runs said of settings that do nothing, each with the methods that it is about."""
+    labels: dict[str, dict[str, None]] = {}
+    for method in methods:
+        for run in method.runs:
+            for note in (run.summary or {}).get("without_effect") or ():
+                labels.setdefault(str(note), {})[method.label] = None
+    yield from (f"{_names(list(names))}: {note}." for note, names in labels.items())
 
 
 def _lowered_bounds(methods: Sequence[Method]) -> Iterator[str]:
     """What a rule against attackers really tolerated, where a round had too few updates for what was asked."""
     lowered = [
-        f"{method.label} {_numbers(used)} instead of {_numbers(limits)}"
+        f"{method.label} (f = {_numbers(used)} instead of {_numbers(limits)})"
         for method in methods
         for used, limits in [_byzantine(method)]
         if used
     ]
     if lowered:
         yield (
-            "Some rounds had too few updates for the number of attackers f that a rule was told, so it went on with "
-            f"fewer: {', '.join(lowered)}. Ask more clients a round, or lower scenario.byzantine."
+            "Rounds had too few updates for the number of attackers f that a rule was told, so it went on with "
+            f"fewer: {'; '.join(lowered)}. Ask more clients a round, or lower scenario.byzantine."
         )
 
 

@@ -44,9 +44,17 @@ def test_one_method_and_none_that_was_measured(make_run, tmp_path: Path):
 
 def test_every_part_that_is_not_at_its_default(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    words = ["federation=dirichlet", "federation.alpha=0.1", "attack=alie", "scenario.malicious=2", "local.lr=0.3"]
+    words = [
+        "federation=dirichlet",
+        "federation.alpha=0.1",
+        "attack=alie",
+        "scenario.malicious=2",
+        "local.lr=0.3",
+        "scenario.byzantine=1",
+    ]
     words += [
         "local.momentum=0.5",
+        "scenario.byzantine=1",
         "loss.label_smoothing=0.1",
         "schedule=cosine",
         "codec=float16",
@@ -74,9 +82,10 @@ def test_every_part_that_is_not_at_its_default(tmp_path: Path, monkeypatch, caps
         "Loss": "cross_entropy (label_smoothing=0.1)",
         "Schedule": "cosine",
         "Codec": "float16",
-        "Local work": "1 epoch, batches of 20, rate 0.3",
+        "Local work": "1 epoch, batches of 20",
+        "Learning rate": "0.3",
         "Rounds": "1",
-        "Scenario": "malicious=2",
+        "Scenario": "malicious=2, byzantine=1",
         "Not the same for all": "Aggregation",
     }
 

@@ -56,7 +56,20 @@ def test_an_accuracy_that_is_the_share_of_one_class(make_run: Callable[..., Path
         path = folder / "summary.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "constant_answer": answer}))
     (note,) = notes(tmp_path)
-    assert "in 1 of 2 run(s) is no better than a single answer: accuracy 0.9 is the share of" in note
+    assert "is no better than a single answer's in 1 of 2 run(s): accuracy 0.9 is the share of" in note
+
+
+def test_settings_that_did_nothing_are_told_on_the_page_too(make_run: Callable[..., Path], tmp_path: Path):
+    for number, attack in enumerate(("alie", "ipm", "none")):
+        folder = make_run(str(number), choices={"attack": attack})
+        path, note = folder / "summary.json", f"attack={attack} does nothing: nobody is malicious"
+        said = {"without_effect": [note, "so it is"] if number < 2 else None}
+        path.write_text(json.dumps({**json.loads(path.read_text()), **said}))
+    assert notes(tmp_path) == [
+        "attack=alie: attack=alie does nothing: nobody is malicious.",
+        "attack=alie; attack=ipm: so it is.",
+        "attack=ipm: attack=ipm does nothing: nobody is malicious.",
+    ]
 
 
 def test_steps_of_another_kind_and_number(make_run: Callable[..., Path], tmp_path: Path):
