@@ -54,8 +54,8 @@ def act(words: list[str]) -> int:
     arguments = build_parser().read(words)
     if not arguments.folders:
         raise ConfigError("report needs folders of runs; e.g. fedexp report outputs/latest")
-    if arguments.grid and (arguments.columns or arguments.percent):
-        raise ConfigError("--columns and --percent are for the tables of methods, which --grid replaces; leave one out")
+    if arguments.grid and arguments.columns:
+        raise ConfigError("--columns is for the tables of methods, which --grid replaces; leave one out")
     directories = list(map(Path, arguments.folders))
     page = arguments.out or (directories[0] if len(directories) == 1 else OUTPUTS) / NAME
     grouped, notes, caveats = _collect(directories, arguments.grid)
@@ -110,13 +110,13 @@ def _write_report(
     from fedexp.report.topics.tables import View
 
     writer = {".html": html_page, ".md": markdown_page, ".tex": latex_page}[page.suffix]
+    view = View(columns=arguments.columns, percent=arguments.percent, interval=arguments.interval)
     if arguments.grid is None:
-        view = View(columns=arguments.columns, percent=arguments.percent, interval=arguments.interval)
         result_tables = writer.write(page, grouped, caveats, view)
         documents = [{"title": table.title, "rows": table.frame().to_dict("records")} for table in result_tables]
         grids = [grid for table in result_tables for grid in table.grids()]
         return grids, documents, result_tables[0].view.lacking
-    grids = writer.write_grid(page, grouped, arguments.grid, caveats, interval=arguments.interval)
+    grids = writer.write_grid(page, grouped, arguments.grid, caveats, view)
     documents = [
         {"title": title, "rows": [dict(zip(grid.headings, row, strict=True)) for row in grid.rows]}
         for title, grid in grids

@@ -13,7 +13,7 @@ from hydra.core.override_parser.types import ChoiceSweep, Override, RangeSweep
 from hydra.types import RunMode
 from omegaconf import DictConfig, open_dict
 
-from fedexp.config import one_at_a_time
+from fedexp.config import one_at_a_time, roles
 from fedexp.config.compose import Composer, Request, resolve_config
 from fedexp.config.override_text import key_of
 from fedexp.core.errors import ConfigError
@@ -58,10 +58,32 @@ def compose(composer: Composer, request: Request, with_log_configuration: bool =
     """The config that all points of a sweep start from."""
     overrides = point_list.with_points(request.overrides) if request.typed else request.overrides
     words = [*(word for word in overrides if not point_list.is_points(word)), "hydra.mode=MULTIRUN"]
-    config = composer.compose_config(request.config_name, words, RunMode.MULTIRUN, with_log_configuration)
-    config.hydra.overrides.task.extend([word for word in overrides if point_list.is_points(word)])
+    later_words = [word for word in overrides if point_list.is_points(word)]
+    try:
+        config = composer.compose_config(request.config_name, words, RunMode.MULTIRUN, with_log_configuration)
+    except ConfigError:
+        if not (of_points := _words_of_swept_parts(composer, overrides)):
+            raise
+        words, later_words = [word for word in words if word not in of_points], [*of_points, *later_words]
+        config = composer.compose_config(request.config_name, words, RunMode.MULTIRUN, with_log_configuration)
+    config.hydra.overrides.task.extend(later_words)
     drop_overridden_params(config)
     return config
+
+
+def _words_of_swept_parts(composer: Composer, words: Sequence[str]) -> list[str]:
+    """The words that set keys of parts that a sweep chooses: the options of its points have them, not the usual one."""
+    listed = [word for point in point_list.split(words)[1] or () for word in point]
+    parsed = OverridesParser.create().parse_overrides([word for word in words if not point_list.is_points(word)])
+    swept = {override.key_or_group for override in parsed if override.is_sweep_override()} | set(map(key_of, listed))
+    changed = swept & set(composer.points.groups)
+    if changed - set(roles.role_names()):  # a bundle chooses parts of any role
+        changed |= set(roles.role_names())
+    return [
+        str(override.input_line)
+        for override in parsed
+        if override.key_or_group.partition(".")[0] in changed and "." in override.key_or_group
+    ]
 
 
 def expand_points(composer: Composer, config: DictConfig) -> list[Point]:

@@ -66,3 +66,29 @@ def test_what_was_composed_to_be_checked_is_run(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(import_module("fedexp.sweep.points"), "CHECKED_AT_MOST", 0)  # composed when they are run
     assert noted("it's many") == checked
     assert len(checked) == 8
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "values"),
+    [
+        (["aggregator=trimmed_mean,krum", "aggregator.byzantine=1"], "aggregator.byzantine", [1, 1]),
+        (["local=prox,moon", "local.mu=0.5,2"], "local.mu", [0.5, 2, 0.5, 2]),
+        (["algorithm=fedprox,fedntd", "local.batch_size=7"], "local.batch_size", [7, 7]),
+    ],
+)
+def test_a_key_that_every_option_of_a_sweep_has_is_set(
+    words: list[str], key: str, values: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    runs = Recorder()
+    monkeypatch.setattr(execution, "complete", runs)
+    assert cli.main(["run", "-m", *words, "hydra.sweep.dir=many"]) == 0
+    group, name = key.split(".")
+    assert [config[group][name] for config, _ in runs.calls] == values
+
+
+def test_an_option_without_the_key_is_named(capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["run", "-m", "aggregator=krum,fedavg", "aggregator.byzantine=1"]) == 2
+    assert capsys.readouterr().err.startswith("fedexp: point 1 (aggregator=fedavg): unknown key aggregator.byzantine;")
+    assert cli.main(["run", "-m", "seed=0,1", "aggregator.byzantine=1"]) == 2
+    assert capsys.readouterr().err.startswith("fedexp: unknown key aggregator.byzantine;")

@@ -44,6 +44,7 @@ _STYLE: dict[Any, Any] = {
     "lines.linewidth": 1.8,
     "savefig.dpi": 150,
     "svg.fonttype": "none",
+    "pdf.fonttype": 42,  # TrueType: some venues refuse the fonts of type 3
     **{f"figure.subplot.{side}": share for side, share in _MARGINS.items()},
     "text.parse_math": False,  # a dollar sign in a name is a dollar sign
 }

@@ -1,5 +1,6 @@
 """Tables as one LaTeX file for `input`, a tabular after the other (booktabs), each below its title as a comment."""
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from fedexp.report.read.methods import Method
 from fedexp.report.topics import tables
 from fedexp.report.topics.grid import notes
 from fedexp.report.topics.grid.panel import panels
-from fedexp.report.topics.tables import Table, View
+from fedexp.report.topics.tables import ALL, Table, View
 
+_WIDTH = 110
 TitledGrids = Sequence[tuple[str, Grid]]
 
 
@@ -25,19 +27,27 @@ def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: V
 
 
 def write_grid(
-    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str], *, interval: bool = False
+    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str], view: View = ALL
 ) -> list[tuple[str, Grid]]:
     """Writes the tables of final accuracies by two settings, and returns them with their titles."""
     runs = [run for method in methods for run in method.every_run]
-    titled_grids = sections.titled_tables(panels(runs, by, interval=interval), by)
-    write_atomically(page, compose(titled_grids, [notes.explain(runs, interval=interval), *caveats]).encode())
+    titled_grids = sections.titled_tables(panels(runs, by, interval=view.interval, percent=view.percent), by)
+    write_atomically(
+        page,
+        compose(titled_grids, [notes.explain(runs, view), *caveats]).encode(),
+    )
     return titled_grids
 
 
 def compose(titled_grids: TitledGrids, remarks: Sequence[str] = ()) -> str:
     """The text of a file with these tables; the remarks stand below them as comments."""
     texts = [f"{_comment(title)}{table.latex()}" for title, table in titled_grids]
-    return "\n".join([*texts, "".join(map(_comment, remarks))] if remarks else texts)
+    return "\n".join([*texts, comments(remarks)] if remarks else texts)
+
+
+def comments(remarks: Sequence[str]) -> str:
+    """Lines of comments that hold these remarks."""
+    return "".join(_comment(line) for remark in remarks for line in textwrap.wrap(remark, _WIDTH))
 
 
 def _comment(text: str) -> str:

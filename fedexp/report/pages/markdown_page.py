@@ -8,13 +8,13 @@ from fedexp.files.atomic import write_atomically
 from fedexp.report.draw import style
 from fedexp.report.draw.markdown import Grid, escape_around_code, escape_markdown
 from fedexp.report.draw.section import Picture, Section
-from fedexp.report.pages import sections
+from fedexp.report.pages import latex_page, sections
 from fedexp.report.read.methods import Method
 from fedexp.report.topics import provenance, setup, tables
 from fedexp.report.topics.grid import notes
 from fedexp.report.topics.grid.panel import panels
 from fedexp.report.topics.setup import Fact
-from fedexp.report.topics.tables import Table, View
+from fedexp.report.topics.tables import ALL, Table, View
 
 _PICTURES = ("png", "pdf", "svg")
 
@@ -32,16 +32,14 @@ def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: V
 
 @style.style()
 def write_grid(
-    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str], *, interval: bool = False
+    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str], view: View = ALL
 ) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
     runs = [run for method in methods for run in method.every_run]
-    shown_panels = panels(runs, by, interval=interval)
+    shown_panels = panels(runs, by, interval=view.interval, percent=view.percent)
     shown = sections.grid_sections(shown_panels, by)
     facts = [*notes.facts(runs, by), *setup.shared_facts(methods), *setup.command_facts(methods)]
-    lead = (
-        f"# {by[0]} by {by[1]}\n\n{escape_markdown(notes.explain(runs, interval=interval))}\n\n{_facts_list(facts)}\n"
-    )
+    lead = f"# {by[0]} by {by[1]}\n\n{escape_markdown(notes.explain(runs, view))}\n\n{_facts_list(facts)}\n"
     csv = {
         section.name: panel.frame(by).to_csv(index=False) for section, panel in zip(shown, shown_panels, strict=True)
     }
@@ -74,7 +72,9 @@ def compose(page: Path, lead: str, caveats: Sequence[str], shown: Sequence[Secti
         if section.as_files:
             covered = _file_names(section)[1:] if section.name in csv else []  # its file has the numbers of all
             texts += [
-                _write_table_files(folder, name, grid, csv.get(name, grid.csv() if name not in covered else None))
+                _write_table_files(
+                    folder, name, grid, csv.get(name, grid.csv() if name not in covered else None), section.note
+                )
                 for name, (_, grid) in zip(_file_names(section), section.tables, strict=True)
             ]
         content.append("\n".join(text for text in texts if text))
@@ -97,9 +97,9 @@ def _file_names(section: Section) -> list[str]:
     return [section.name, *(f"{section.name}_{number}" for number in range(2, len(section.tables) + 1))]
 
 
-def _write_table_files(folder: Path, name: str, grid: Grid, csv: str | None) -> str:
-    """Writes a table as files, and says where they are."""
-    written = {"csv": csv, "md": grid.markdown(), "tex": grid.latex()}
+def _write_table_files(folder: Path, name: str, grid: Grid, csv: str | None, note: str) -> str:
+    """Writes a table as files, in LaTeX with the note as comments, and says where they are."""
+    written = {"csv": csv, "md": grid.markdown(), "tex": f"{grid.latex()}{latex_page.comments([note])}"}
     contents = {ending: content for ending, content in written.items() if content is not None}
     for ending, content in contents.items():
         write_atomically(folder / f"{name}.{ending}", content.encode())

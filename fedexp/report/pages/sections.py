@@ -98,4 +98,10 @@ def grid_sections(panels: Sequence[Panel], by: tuple[str, str]) -> list[Section]
 
 def titled_tables(panels: Sequence[Panel], by: tuple[str, str]) -> list[tuple[str, Grid]]:
     """The table of each panel of two settings, with its title."""
-    return [(panel.title or f"Final test {metric_text(panel.metric)}", panel.grid(" / ".join(by))) for panel in panels]
+    return [
+        (
+            panel.title or f"Final test {metric_text(panel.metric)}{' in %' if panel.percent else ''}",
+            panel.grid(" / ".join(by)),
+        )
+        for panel in panels
+    ]

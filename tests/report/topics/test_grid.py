@@ -113,6 +113,15 @@ def test_half_of_the_interval_stands_behind_a_mean_if_asked_for(study: Path):
     assert panel.grid("").rows[0][1] == "0.110 ± 0.127", "0.02 apart: 12.706 x 0.01414 / sqrt(2)"
 
 
+def test_a_grid_in_percent(study: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(study.parent)
+    assert cli.main(["report", "study", "--grid", "aggregator,attack", "--percent", "--out", "g.tex"]) == 0
+    text = Path("g.tex").read_text()
+    assert "% Final test accuracy in %\n" in text
+    assert "11.00 $\\pm$ 1.41" in text
+    assert "% Final test accuracy in % of 6 runs; a cell is the mean ± sample standard deviation over the seeds" in text
+
+
 def test_panels_share_their_colours(make_run, tmp_path: Path):
     for malicious, values in ((0, (0.9, 0.8)), (2, (0.5, 0.1))):
         for attack, rule in itertools.product(("flip", "zero"), ("fedavg", "krum")):

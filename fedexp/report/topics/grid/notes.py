@@ -3,20 +3,21 @@
 from collections.abc import Iterator, Sequence
 
 from fedexp.maths.metric_names import metric_text
+from fedexp.report.draw.quantity_names import is_share
 from fedexp.report.read import sweeps
-from fedexp.report.read.measures import spread_text
 from fedexp.report.read.runs import Run, shared_metric
 from fedexp.report.topics.grid.panel import Panel, axis_values, different_settings, panels, setting_text, title_of
+from fedexp.report.topics.tables import ALL, View
 
 
-def explain(runs: Sequence[Run], *, interval: bool = False) -> str:
+def explain(runs: Sequence[Run], view: View = ALL) -> str:
     """What the numbers of a grid are."""
-    finished = sum(run.is_finished for run in runs)
-    metric = shared_metric(runs)
+    finished, metric = sum(run.is_finished for run in runs), shared_metric(runs)
+    unit = " in %" if view.percent and is_share(f"final {metric}") else ""
     return (
-        f"Final test {metric_text(metric)} of {finished} runs; a cell is the mean ± {spread_text(interval)}, "
-        "worst the least good mean of its row. Bold: the best of its column. (k/n): only k of n seeds are "
-        "finished; such a cell is neither bold nor counted in worst."
+        f"Final test {metric_text(metric)}{unit} of {finished} runs; a cell is the mean ± {view.spread}, worst the "
+        "least good mean of its row. Bold: the best of its column. (k/n): only k of n seeds are finished; such a cell "
+        "is neither bold nor counted in worst."
     )
 
 

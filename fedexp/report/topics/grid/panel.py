@@ -14,6 +14,7 @@ from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.maths.curve_metrics import final, higher_is_better
 from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.quantity_names import is_share
 from fedexp.report.read import sweeps
 from fedexp.report.read.measures import Statistic, half_interval
 from fedexp.report.read.methods import differing_keys, differing_options, group_runs, options, settings
@@ -33,7 +34,7 @@ class Panel:
 
     `stds [R, C]` are the sample standard deviations over the seeds, NaN below two of them; `counts [R, C]` are the
     finished seeds, of which each cell should have `seeds`. With `interval` half of its 95 % interval stands behind a
-    mean, else its deviation.
+    mean, else its deviation; with `percent` texts are in percent.
     """
 
     title: str
@@ -45,6 +46,7 @@ class Panel:
     seeds: int
     metric: str = "accuracy"
     interval: bool = False
+    percent: bool = False
 
     @property
     def complete(self) -> np.ndarray:
@@ -67,7 +69,7 @@ class Panel:
     def grid(self, corner: str) -> Grid:
         """The panel as texts."""
         rows = [
-            [name, *(self._cell(row, column) for column in range(len(self.columns))), number(worst)]
+            [name, *(self._cell(row, column) for column in range(len(self.columns))), self.number(worst)]
             for row, (name, worst) in enumerate(zip(self.rows, self.worst, strict=True))
         ]
         return Grid([corner, *self.columns, "worst"], rows, bold=self._best_cells())
@@ -84,13 +86,18 @@ class Panel:
         ]
         return pd.DataFrame(lines, columns=list(names))
 
+    def number(self, value: float, spread: float = np.nan) -> str:
+        """A value and its spread; a dash where there is none."""
+        return number(100 * value, 100 * spread, 2) if self.percent else number(value, spread)
+
     def count_text(self, row: int, column: int) -> str:
         """How many seeds a cell has; empty where it has all."""
         count = int(self.counts[row, column])
         return f"({count}/{self.seeds})" if count < self.seeds and self.seeds > 1 else ""
 
     def _cell(self, row: int, column: int) -> str:
-        return f"{number(self.values[row, column], self.spreads[row, column])} {self.count_text(row, column)}".rstrip()
+        value = self.number(self.values[row, column], self.spreads[row, column])
+        return f"{value} {self.count_text(row, column)}".rstrip()
 
     def _best_cells(self) -> frozenset[tuple[int, int]]:
         """The best cell of each column of several rows, among those that are complete."""
@@ -104,7 +111,7 @@ class Panel:
         )
 
 
-def panels(runs: Sequence[Run], by: tuple[str, str], *, interval: bool = False) -> list[Panel]:
+def panels(runs: Sequence[Run], by: tuple[str, str], *, interval: bool = False, percent: bool = False) -> list[Panel]:
     """Panels by the settings `by` (groups, dotted keys or METHOD): the first makes the rows, the second the columns.
 
     Raises:
@@ -129,6 +136,7 @@ def panels(runs: Sequence[Run], by: tuple[str, str], *, interval: bool = False) 
             seeds=max(planned.seeds, begun),
             metric=metric,
             interval=interval,
+            percent=percent and is_share(f"final {metric}"),
         )
         for title, cells in drawn.items()
     ]
@@ -231,7 +239,7 @@ def _half_interval(std: float, count: int) -> float:
     return np.nan if half is None else half
 
 
-def number(value: float, std: float = np.nan) -> str:
+def number(value: float, spread: float = np.nan, decimals: int = 3) -> str:
     """A value and its spread; a dash where there is none."""
-    spread = "" if np.isnan(std) else f" ± {std:.3f}"
-    return "-" if np.isnan(value) else f"{value:.3f}{spread}"
+    text = "" if np.isnan(spread) else f" ± {spread:.{decimals}f}"
+    return "-" if np.isnan(value) else f"{value:.{decimals}f}{text}"

@@ -6,7 +6,7 @@ from fedexp.maths.metric_names import metric_text
 from fedexp.report.draw import heatmap, style
 from fedexp.report.draw.picture_data import of_table
 from fedexp.report.draw.section import Picture
-from fedexp.report.topics.grid.panel import Panel, number
+from fedexp.report.topics.grid.panel import Panel
 
 
 def panel_picture(name: str, panel: Panel, by: tuple[str, str], scale: tuple[float, float]) -> Picture:
@@ -20,7 +20,7 @@ def panel_picture(name: str, panel: Panel, by: tuple[str, str], scale: tuple[flo
     title = f"Final test {metric_text(panel.metric)}"
     figure, axes = style.canvas(title, by[1], by[0], size)
     heatmap.draw_cells(figure, axes, values, f"Test {metric_text(panel.metric)}", *scale)
-    heatmap.draw_numbers(axes, values, number, lower=-0.12)
+    heatmap.draw_numbers(axes, values, panel.number, lower=-0.12)
     heatmap.draw_texts(axes, _spreads(panel), lower=0.24, size=6.5)
     style.name_rows(axes, panel.rows)
     axes.axvline(width - 1.5, color=style.PAPER, linewidth=4)
@@ -33,7 +33,7 @@ def _spreads(panel: Panel) -> list[list[str]]:
     """What stands below the number of each cell."""
     return [
         [
-            f"{'' if np.isnan(std) else f'± {std:.3f}'} {panel.count_text(row, column)}".strip()
+            f"{'' if np.isnan(std) else f'± {panel.number(std)}'} {panel.count_text(row, column)}".strip()
             for column, std in enumerate(stds)
         ]
         for row, stds in enumerate(panel.spreads)
