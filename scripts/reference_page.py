@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cached_property
 from textwrap import fill
 from typing import Any
@@ -33,6 +34,8 @@ def describe_class(name: str, kind: type) -> list[str]:
     if not kind.__module__.startswith("fedexp."):
         return [f"### {name}", "", f"PyTorch's `{kind.__name__}`.", ""]
     text = [f"### {name}", "", *_paragraphs(kind), ""]
+    if is_dataclass(kind) and not issubclass(kind, parts.Part):
+        text += [*_further_paragraphs(kind), _fill(f"`{name}({', '.join(map(_field, fields(kind)))})`"), ""]
     for member, value in vars(kind).items():
         if member.startswith("_") or not getattr(value, "__doc__", None):
             continue
@@ -45,7 +48,15 @@ def describe_class(name: str, kind: type) -> list[str]:
 
 def describe_function(name: str, function: Any) -> list[str]:
     """A function with its signature and its docstring."""
-    return [f"### {name}", "", f"`{name}{_signature(function)}`", "", *_paragraphs(function), ""]
+    return [
+        f"### {name}",
+        "",
+        f"`{name}{_signature(function)}`",
+        "",
+        *_paragraphs(function),
+        "",
+        *_further_paragraphs(function),
+    ]
 
 
 def _signature(function: Any) -> str:
@@ -58,6 +69,11 @@ def _type_text(member: Any) -> str:
     return re.sub(r"(?<![\w.])(?:\w+\.)+(?=\w)", "", member.__name__ if inspect.isclass(member) else str(member))
 
 
+def _field(entry: Field[Any]) -> str:
+    is_needed = entry.default is MISSING and entry.default_factory is MISSING
+    return entry.name if is_needed or entry.default is MISSING else f"{entry.name}={entry.default!r}"
+
+
 def _item(text: str) -> str:
     return fill(text, 118, initial_indent="* ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
@@ -67,4 +83,14 @@ def _summary(member: Any) -> str:
 
 
 def _paragraphs(member: Any) -> list[str]:
-    return [fill(_summary(member), 118, break_long_words=False, break_on_hyphens=False)] if member.__doc__ else []
+    return [_fill(_summary(member))] if member.__doc__ else []
+
+
+def _further_paragraphs(member: Any) -> list[str]:
+    """The paragraphs of a docstring behind its first, each with an empty line."""
+    further = (inspect.getdoc(member) or "").split("\n\n")[1:]
+    return [line for paragraph in further for line in (_fill(" ".join(paragraph.split())), "")]
+
+
+def _fill(text: str) -> str:
+    return fill(text, 118, break_long_words=False, break_on_hyphens=False)

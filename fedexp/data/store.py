@@ -8,12 +8,13 @@ import os
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
+from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.data import npy_header
 from fedexp.files.atomic import atomic_path
 
@@ -35,6 +36,9 @@ def cure(name: str, folder: str) -> str:
     return f'run "fedexp data download {name}", or set data_dir or FEDEXP_DATA to the folder that holds {folder}/'
 
 
+_LISTED = 1000  # of a folder's entries, among which a mistyped name is looked up
+
+
 def find_user_path(path: Path, directory: Path, fits: Callable[[Path], bool]) -> Path | None:
     """A user's own file or folder; a relative path is looked up in the current folder, then in the data root."""
     with suppress(RuntimeError):  # ~NAME of nobody here
@@ -50,10 +54,19 @@ def find_user_file(path: Path, directory: Path, key: str, ending: str) -> Path:
     """
     if (user_file := find_user_path(path, directory, os.path.isfile)) is not None:
         return user_file
-    problem = f"there is no {path} here or in {directory}"
+    names = [entry.name for folder in (path.parent, directory / path.parent) for entry in _entries(folder)]
+    hint = did_you_mean(path.name, list(dict.fromkeys(names)))
+    problem = f"there is no {path} here or in {directory}{f'; {hint}' if hint.startswith('did') else ''}"
     if (existing := find_user_path(path, directory, os.path.lexists)) is not None:
         problem = f"{existing} is a folder, a pipe, or a link that leads nowhere"
     raise ConfigError(f"{key} must be a {ending} file, but {problem}")
+
+
+def _entries(folder: Path) -> list[Path]:
+    """The first of what lies in a folder; nothing if it cannot be read."""
+    with suppress(OSError):
+        return sorted(islice(folder.iterdir(), _LISTED))
+    return []
 
 
 def stamp(*files: Path) -> tuple[tuple[str, int, int], ...]:

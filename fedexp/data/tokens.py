@@ -33,7 +33,10 @@ def vocabulary(texts: Iterable[list[str]], most: int) -> tuple[str, ...]:
 
 
 def encode_tokens(tokens: list[str], names: dict[str, int]) -> np.ndarray:
-    """The numbers `[L]` of L tokens, int64; 0 for those that the vocabulary `names` does not hold."""
+    """The numbers `[L]` of L tokens, int64; 0 for those that `names` does not hold.
+
+    `names` gives the number of each token: `{name: number for number, name in enumerate(vocabulary)}`.
+    """
     return np.array([names.get(token, 0) for token in tokens], np.int64)
 
 

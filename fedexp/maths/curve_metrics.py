@@ -15,6 +15,7 @@ HIGHER_IS_BETTER = {
     **dict.fromkeys(("perplexity", "mae", "rmse", "brier", "ece"), False),
 }  # the built-in metrics that are one number
 MULTI_VALUED = ("class_recall", "confusion_matrix")  # those that are more than one number
+RECALL = "recall."  # what the columns of `class_recall` begin with, before the class
 DEFAULT_THRESHOLDS = (0.3, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99)  # of a share, where none are asked for
 
 
@@ -24,8 +25,8 @@ def metric_name(entry: str) -> str:
 
 
 def is_metric_name(name: str) -> bool:
-    """Whether a metric that is one number may have this name in a table: a built-in one, or a function of the user."""
-    return name.isidentifier() and name not in ("loss", *MULTI_VALUED)
+    """Whether this may be one number's name in a table: a built-in metric's, a user's function's, a class's recall."""
+    return name.startswith(RECALL) or (name.isidentifier() and name not in ("loss", *MULTI_VALUED))
 
 
 def higher_is_better(name: str) -> bool:

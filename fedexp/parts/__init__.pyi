@@ -42,6 +42,7 @@ from fedexp.data.store import load_or_make as load_or_make
 from fedexp.data.store import stamp as stamp
 from fedexp.data.tables.encoding import held_out_mask as held_out_mask
 from fedexp.data.tables.encoding import standardise as standardise
+from fedexp.data.tokens import TextFormat as TextFormat
 from fedexp.data.tokens import Unit as Unit
 from fedexp.data.tokens import encode_tokens as encode_tokens
 from fedexp.data.tokens import tokenize as tokenize

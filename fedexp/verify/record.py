@@ -134,7 +134,7 @@ def read(folder: Path, config: dict[str, Any]) -> RunRecord:
     columns = {**TABLES, digests.NAME: digests.COLUMNS}
     tables = {name: read_table(folder / name, needed) for name, needed in columns.items()}
     if not tables["metrics.csv"]:
-        raise ConfigError(f"{display_path(folder)} has no finished round in metrics.csv; there is nothing to verify")
+        raise ConfigError(f"{display_path(folder)} has no finished round in metrics.csv; nothing in it can be used")
     saved_states, damaged = [], []
     for path in checkpoint.list_states(folder):
         saved_checkpoint = checkpoint.read(path, config, torch.device("cpu"))

@@ -100,3 +100,14 @@ def test_own_files_are_looked_up_here_then_in_the_data_root(tmp_path, monkeypatc
         found("x" * 300)
     with pytest.raises(ConfigError, match=r"but root is a folder, a pipe, or a link that leads nowhere"):
         found("root")
+
+
+def test_a_mistyped_file_is_told_the_nearest(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").touch()
+    (tmp_path / "writers").mkdir()
+    for typed, nearest in (("rows.cvs", "rows.csv"), ("writer", "writers")):
+        with pytest.raises(ConfigError, match=f"there is no {typed} here or in .*; did you mean {nearest}"):
+            find_user_file(Path(typed), tmp_path / "data", "dataset.file", "text")
+    with pytest.raises(ConfigError, match=r"or in [^;]*$"):
+        find_user_file(Path("quite/another"), tmp_path / "data", "dataset.file", "text")

@@ -413,4 +413,4 @@ def test_a_run_without_a_finished_round(folder: Path, verified: Callable):
     (folder / "metrics.csv").unlink()
     code, _, complaint = verified()
     assert code == 2
-    assert complaint == "fedexp: run has no finished round in metrics.csv; there is nothing to verify\n"
+    assert complaint == "fedexp: run has no finished round in metrics.csv; nothing in it can be used\n"

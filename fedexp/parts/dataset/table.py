@@ -24,6 +24,7 @@ from fedexp.data.tables import table as columns
 from fedexp.data.tables.category_checks import describe_doubts
 from fedexp.data.tables.columns import columns_in_ranges, encode_columns, fit_columns
 from fedexp.data.tables.encoding import Column, held_out_mask
+from fedexp.data.tables.replaced_cells import describe_replaced_cells
 from fedexp.parts import ConfigError, Data, Dataset, Facts, Range, find_user_file, split_by_mask, stamp, stream
 from fedexp.parts.dataset.table_targets import (
     Predicts,
@@ -141,7 +142,9 @@ def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Data
     if settings.client is not None:
         client_names, client = columns.encode_distinct(complete_column(frame, settings.client, "dataset.client"))
     x, x_columns = _examples(frame, settings, inputs, ~test, public)
-    doubts = describe_doubts(frame, inputs, settings.targets[0] if settings.predicts == "class" else None)
+    doubts = [*describe_doubts(frame, inputs, settings.targets[0] if settings.predicts == "class" else None)]
+    if replaced := describe_replaced_cells(frame, x_columns):
+        doubts.append(f"{replaced}; a number that is missing becomes the mean, a text no category")
     train, test_examples = split_by_mask(test, x, y, client)
     subject_names = None if client_names is None else tuple(client_names)
     named = {"columns": x_columns, "target_columns": target_columns, "subject_names": subject_names}

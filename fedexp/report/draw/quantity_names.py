@@ -1,6 +1,6 @@
 """What the name of a quantity in the tables says of it: how it is written, and whether more is better."""
 
-from fedexp.maths.curve_metrics import SHARES, higher_is_better
+from fedexp.maths.curve_metrics import RECALL, SHARES, higher_is_better
 from fedexp.maths.metric_names import metric_text
 from fedexp.report.draw.statistic_text import WHOLE
 
@@ -20,7 +20,7 @@ def decimals(quantity: str) -> int | None:
 def is_share(quantity: str) -> bool:
     """Whether a quantity goes from 0 to 1."""
     metric = quantity.partition(" ")[2]
-    return quantity.startswith(_METRIC) and (metric in SHARES or quantity.endswith(SHARES))
+    return quantity.startswith(_METRIC) and (metric.startswith(RECALL) or quantity.endswith(SHARES))
 
 
 def more_is_better(quantity: str, metric: str) -> bool | None:
@@ -33,7 +33,7 @@ def more_is_better(quantity: str, metric: str) -> bool | None:
 
 def heading(quantity: str) -> str:
     """A quantity as the heading of a column: `final AUROC` of `final auroc`."""
-    if not quantity.startswith(_METRIC):
+    if not quantity.startswith(_METRIC) or quantity.startswith(f"final {RECALL}"):
         return quantity
     words, metric = quantity.rpartition(" ")[::2]
     return f"{words} {metric_text(metric)}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedexp.maths.curve_metrics import (
+    RECALL,
     area_under,
     best,
     final,
@@ -20,6 +21,7 @@ from fedexp.report.read import at_clients, epsilon
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
 
+_MOST_RECALLS = 10  # of classes in a table
 Numbers = dict[str, float | None]
 
 
@@ -79,10 +81,16 @@ def further_numbers(run: Run, metrics: Iterable[str]) -> Numbers:
 
 
 def further_metrics(runs: Iterable[Run], metric: str) -> list[str]:
-    """The metrics beside the main one that any of the runs has on the test data, in the order of their columns."""
+    """The metrics beside the main one that any of the runs has on the test data, in the order of their columns.
+
+    The recalls of many classes are not among them.
+    """
     columns = dict.fromkeys(str(column) for run in runs for column in run.metrics)
     names = [column.removeprefix("test_") for column in columns if column.startswith("test_")]
-    return [name for name in names if is_metric_name(name) and name != metric]
+    hidden = sum(name.startswith(RECALL) for name in names) > _MOST_RECALLS
+    return [
+        name for name in names if is_metric_name(name) and name != metric and not (hidden and name.startswith(RECALL))
+    ]
 
 
 def simulated_numbers(run: Run, metric: str, toa: Iterable[float]) -> Numbers:

@@ -32,7 +32,7 @@ def build_section(methods: Sequence[Method]) -> Section | None:
     limit_note = f" The first {_MOST} of {len(having)} methods." if len(having) > _MOST else ""
     note = (
         "Of the first run of each method, after its last round. Numbers are test examples; the colour is the share of "
-        f"the true class (of the row).{limit_note}"
+        f"the true class (of the row). The answers are the global model's, also where clients use others.{limit_note}"
     )
     return section("confusion", "Confusion matrices", note, pictures)
 

@@ -411,3 +411,15 @@ def test_doubts_are_sentences_of_the_data(mine, tmp_path):
     rows = "".join(f"{number},{number % 3},{'no' if number % 2 else 'yes'}\n" for number in range(40))
     (doubt,) = loaded(mine(f"id,ward,sick\n{rows}", split=None), tmp_path).doubts
     assert doubt.startswith("column id has another whole number in every row")
+
+
+def test_cells_that_are_replaced_in_training_are_counted(mine, tmp_path):
+    rows = "".join(
+        f"{'' if n % 4 == 0 else 40 + n},{'None' if n % 3 else 'daily'},{'no' if n % 2 else 'yes'}\n" for n in range(40)
+    )
+    data = loaded(mine(f"age,smoking,sick\n{rows}", split=None, missing="fill"), tmp_path)
+    (doubt,) = [text for text in data.doubts if "missing" in text]
+    assert doubt.startswith(
+        "30 of 40 rows have cells that the model cannot take as they are: missing in age (10), smoking (26)"
+    )
+    assert doubt.endswith("; a number that is missing becomes the mean, a text no category")
