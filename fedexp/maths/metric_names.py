@@ -24,6 +24,29 @@ def metric_text(name: str) -> str:
     return _TEXTS.get(name, name)
 
 
+_KINDS = {"test": "Test", "validation": "Validation", "personal": "Personal", "site": "Site"}
+_OVER_CLIENTS = {
+    "worst_decile": "{}, worst tenth of clients",
+    "best_decile": "{}, best tenth of clients",
+    "std": "{}, deviation over clients",
+    "jain": "{}, Jain's index over clients",
+}
+
+
+def column_title(column: str, metric: str) -> str:
+    """A column of metrics.csv as a title, where its name has a kind of data; `metric` is the main one.
+
+    Example:
+        >>> column_title("test_macro_f1", "accuracy"), column_title("personal_jain", "accuracy")
+        ('Test macro F1', "Personal accuracy, Jain's index over clients")
+    """
+    kind, _, name = column.partition("_")
+    if kind not in _KINDS:
+        return column
+    text = _OVER_CLIENTS[name].format(metric_text(metric)) if name in _OVER_CLIENTS else metric_text(name)
+    return f"{_KINDS[kind]} {text}"
+
+
 def metric_title(name: str) -> str:
     """A metric at the beginning of a title.
 

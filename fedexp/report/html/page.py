@@ -28,7 +28,7 @@ def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: V
     result_tables = tables.make_tables(methods, view)
     title = f"Report: {methods[0].label}" if len(methods) == 1 else f"Report of {len(methods)} methods"
     head = _head(title, provenance.count_text(methods))
-    introduction = _summary_html(setup.facts(methods), setup.outcome(result_tables[0]))
+    introduction = _summary_html(setup.facts(methods), setup.outcome(result_tables))
     introduction += _caveats_html(caveats) + _chooser(methods)
     write_atomically(page, _page_html(head, introduction, sections.method_sections(methods, result_tables)).encode())
     return result_tables

@@ -24,7 +24,7 @@ def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: V
     """Writes the page and its folder, the page last, and returns the tables."""
     result_tables = tables.make_tables(methods, view)
     csv = {table.name: table.frame().to_csv(index=False) for table in result_tables}
-    outcome = escape_markdown(setup.outcome(result_tables[0]))
+    outcome = escape_markdown(setup.outcome(result_tables))
     lead = f"# Report\n\n{provenance.count_text(methods)}\n\n{_facts_list(setup.facts(methods))}\n{outcome}\n"
     compose(page, lead, caveats, sections.method_sections(methods, result_tables), csv)
     return result_tables

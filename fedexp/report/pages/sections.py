@@ -25,11 +25,12 @@ from fedexp.report.topics.tables import Table
 
 _READING = {
     "results": (
-        "Mean ± {spread}; bold: the best mean of a column among methods all of whose runs have the number. Loss AUC is "
-        "the area under the test loss over rounds (trapezoid rule): lower is better. RoA@x is the number of rounds to "
-        "a target: the first round in which the main metric on the test data is x or better. ToA@x is the number of "
-        "seconds to a target. (k/n): only k of the n runs got there, and the mean is over those. Selections are summed "
-        "over the rounds. Epsilon, if any, is the federation's at the end."
+        "Mean ± {spread}; bold: the best mean of a column among methods all of whose runs have the number, but where "
+        "all are equal and for seconds of this computer. Loss AUC is the area under the test loss over rounds "
+        "(trapezoid rule): lower is better. RoA@x is the number of rounds to a target: the first round in which the "
+        "main metric on the test data is x or better. ToA@x is the number of seconds to a target. (k/n): only k of the "
+        "n runs got there, and the mean is over those. Selections are summed over the rounds. Epsilon, if any, is the "
+        "federation's at the end."
     ),
     "metrics": "The other metrics of `evaluation.metrics`, after the last round on the test data.",
     "at_clients": (

@@ -162,7 +162,7 @@ def _means(methods: Sequence[Method]) -> list[tuple[str, Grid]]:
             rows.setdefault(client_scores.metric(tables[0]), []).append(row)
     return [
         (
-            f"Mean {metric_text(metric)} on examples that the clients did not train on, over clients that have one",
+            f"Mean {metric_text(metric)} over the clients with such a model, and over the seeds",
             _without_empty_columns(lines),
         )
         for metric, lines in rows.items()

@@ -96,7 +96,9 @@ def build_section(methods: Sequence[Method]) -> Section | None:
         )
         for number, (counts, users) in enumerate(partitions[:_MAX_PARTITIONS], start=1)
     ]
-    return section("federations", "Federations", f"Examples of each class that the clients hold.{limit_note}", pictures)
+    return section(
+        "federations", "Federations", f"Examples of each class that the clients train on.{limit_note}", pictures
+    )
 
 
 def find_partitions(methods: Sequence[Method]) -> "list[tuple[pd.DataFrame, Users]]":

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedexp.maths.metric_names import metric_text, metric_title
+from fedexp.maths.metric_names import column_title, metric_text, metric_title
 from fedexp.report.draw import band, bands
 from fedexp.report.draw.band import Curve, finite_points
 from fedexp.report.draw.bands import PlotSpec
@@ -21,9 +21,7 @@ _CURVES = {
     ),
     "train_loss": PlotSpec(name="training_loss", title="Training loss", vertical=_LOSS, log=True, tab="Training"),
 }
-_OWN_COST = (
-    "A local rule measures its own cost, to which some add a term (FedNTD, MOON): different rules cannot be compared."
-)
+_OWN_COST = "Some local rules add a term to their cost (FedNTD, MOON): compare training losses of the same rule only."
 _ELSEWHERE = ("round", "participants", "examples", "mb_down", "mb_up", "fleet.seconds")  # shown by other sections
 _MOST = 6  # further columns
 _TABS = ("Test", "Validation", "Training")
@@ -40,7 +38,11 @@ def build_section(methods: Sequence[Method]) -> Section | None:
     }
     further_specs = {
         column: PlotSpec(
-            name=f"measure_{number}", title=column, vertical="", log="loss" in column, tab="Further measures"
+            name=f"measure_{number}",
+            title=(title := column_title(column, metric)),
+            vertical=title,
+            log="loss" in column,
+            tab="Further measures",
         )
         for number, column in enumerate(further_columns(methods, (*main, *_CURVES)), start=1)
     }
@@ -69,7 +71,8 @@ def over_traffic(column: str) -> Callable[[Run], Curve]:
     """A column of metrics.csv over the megabytes that all clients and the server have sent by then."""
 
     def curve(run: Run) -> Curve:
-        sent = np.nancumsum(run.column("mb_down") + run.column("mb_up"))
+        exact = np.nancumsum(run.column("mb_down") + run.column("mb_up"))
+        sent = np.array([float(f"{megabytes:.4g}") for megabytes in exact])  # so that equal budgets share a row
         return finite_points(sent if np.isfinite(run.column("mb_up")).any() else sent * np.nan, run.column(column))
 
     return curve

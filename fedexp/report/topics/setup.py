@@ -12,6 +12,7 @@ from fedexp.maths.metric_names import metric_text
 from fedexp.maths.significance import pairs_needed
 from fedexp.report.draw.picture_data import number_text
 from fedexp.report.read import sweeps
+from fedexp.report.read.measures import Statistic
 from fedexp.report.read.methods import Method, options
 from fedexp.report.read.runs import Run
 from fedexp.report.topics.tables import Table
@@ -25,6 +26,7 @@ _NAMED = {  # groups that every report names
     "aggregator": "Aggregation",
 }
 _LISTED = 6  # methods by name
+_EACH = " (of the model that each client uses)"
 COMMAND = "Command"
 _BYZANTINE = "scenario.byzantine"  # whose default follows from other keys
 Fact = tuple[str, str]
@@ -41,7 +43,12 @@ def facts(methods: Sequence[Method]) -> list[Fact]:
     compared = ("Compared", "; ".join(method.label for method in methods[:_LISTED]) + suffix)
     terms = dict.fromkeys(term for method in methods for term in _describe(method.runs[0]))
     differing = ", ".join(term for term in terms if term not in dict(shared))
-    return [compared, *shared, *([("Not the same for all", differing)] if differing else []), *command]
+    return [
+        compared,
+        *shared,
+        *([("Not the same for all", f"{differing} (see Differences)")] if differing else []),
+        *command,
+    ]
 
 
 def shared_facts(methods: Sequence[Method]) -> list[Fact]:
@@ -56,33 +63,49 @@ def command_facts(methods: Sequence[Method]) -> list[Fact]:
     return [(COMMAND, command)] if command else []
 
 
-def outcome(table: Table) -> str:
-    """What came out, in one or two sentences, from the table of results."""
-    name = f"final {table.metric}"
-    ranked = [
-        (method, row[name])
-        for method, row in zip(table.methods, table.rows, strict=True)
-        if name in row and row[name].mean is not None
-    ]
+def outcome(tables: Sequence[Table]) -> str:
+    """What came out, in a few sentences: from the results and, where clients have models of their own, from theirs."""
+    table = tables[0]
+    ranked = _ranked(table, f"final {table.metric}")
     if not ranked:
         return f"No run measured its {metric_text(table.metric)} on test data."
-    higher = higher_is_better(table.metric)
-    ranked.sort(key=lambda pair: -(pair[1].mean or 0.0) if higher else (pair[1].mean or 0.0))
-    texts = [f"{method.label} {table.cell(name, value)}" for method, value in ranked]
-    seeds = sorted({value.count for _, value in ranked})
-    seed_text = f"{seeds[0]} seed{'s' * (seeds[0] > 1)}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
-    measure = f"{metric_text(table.metric)}{' in %' if table.is_in_percent(name) else ''}"
+    first = _best_first("Final test", table, f"final {table.metric}", ranked)
+    clients = next((table for table in tables if table.name == "at_clients"), None)
+    own = f"personal {table.metric}"
+    if clients is not None and any(name.startswith("site ") for name in clients.quantities) and own in clients.rows[0]:
+        first = f"{first} {_best_first('Personal', clients, own, _ranked(clients, own), _EACH)}"
     if len(ranked) == 1:
-        return f"Final test {measure} of {texts[0]}, {seed_text}."
-    order = "highest" if higher else "lowest"
-    listed = "; ".join(texts[:_LISTED]) + ("; ..." if len(texts) > _LISTED else "")
+        return first
     fewest = pairs_needed(1)
     chance = (
-        "Whether differences are more than chance, fedexp compare tests."
-        if seeds[0] >= fewest
+        "`fedexp compare` tests whether differences are more than chance."
+        if min(value.count for _, value in ranked) >= fewest
         else f"With fewer than {fewest} seeds of each method no difference can be shown to be more than chance."
     )
-    return f"Final test {measure}, {order} mean first ({seed_text}): {listed}. {chance}"
+    return f"{first} {chance}"
+
+
+def _ranked(table: Table, name: str) -> list[tuple[str, Statistic]]:
+    """The labels of the methods that have a number, the best mean first."""
+    values = [(method.label, row[name]) for method, row in zip(table.methods, table.rows, strict=True) if name in row]
+    sign = -1 if higher_is_better(table.metric) else 1
+    return sorted(
+        ((label, value) for label, value in values if value.mean is not None),
+        key=lambda pair: sign * (pair[1].mean or 0.0),
+    )
+
+
+def _best_first(words: str, table: Table, name: str, ranked: Sequence[tuple[str, Statistic]], of_what: str = "") -> str:
+    """A sentence with the numbers of the methods in their order."""
+    texts = [f"{label} {table.cell(name, value)}" for label, value in ranked]
+    seeds = sorted({value.count for _, value in ranked})
+    seed_text = f"{seeds[0]} seed{'s' * (seeds[0] > 1)}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+    measure = f"{words} {metric_text(table.metric)}{' in %' if table.is_in_percent(name) else ''}{of_what}"
+    if len(texts) == 1:
+        return f"{measure} of {texts[0]}, {seed_text}."
+    order = "highest" if higher_is_better(table.metric) else "lowest"
+    listed = "; ".join(texts[:_LISTED]) + ("; ..." if len(texts) > _LISTED else "")
+    return f"{measure}, {order} mean first ({seed_text}): {listed}."
 
 
 def _describe(run: Run) -> dict[str, str]:

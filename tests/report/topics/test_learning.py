@@ -37,5 +37,5 @@ def test_training_losses_of_different_local_rules_are_said_to_be_no_comparison(m
         make_run(str(number), choices={"local": rule, "selector": f"s{number}"}, metrics={"train_loss": 2.0})
     part = learning.build_section(group_runs(collect_runs([tmp_path])[0]))
     assert part is not None
-    captions = {picture.name: "cannot be compared" in picture.caption for picture in part.pictures}
+    captions = {picture.name: "of the same rule only" in picture.caption for picture in part.pictures}
     assert captions == {"learning": False, "learning_loss": False, "training_loss": warned}

@@ -11,7 +11,7 @@ QUOTED = "'model.hidden=[8]'"
 
 
 def outcome(methods):
-    return setup.outcome(tables.make_tables(methods)[0])
+    return setup.outcome(tables.make_tables(methods))
 
 
 def test_the_best_comes_first_and_chance_is_named(make_run, tmp_path: Path):
@@ -26,13 +26,24 @@ def test_the_best_comes_first_and_chance_is_named(make_run, tmp_path: Path):
         make_run(f"a{seed}", seed=seed, accuracy=(0.3, 0.4))
         make_run(f"b{seed}", seed=seed, accuracy=(0.3, 0.6), choices={"selector": "all"})
     told = outcome(group_runs(collect_runs([tmp_path])[0]))
-    assert told.endswith(" Whether differences are more than chance, fedexp compare tests.")
+    assert told.endswith(" `fedexp compare` tests whether differences are more than chance.")
 
 
 def test_the_outcome_has_the_unit_of_the_tables(make_run, tmp_path: Path):
     make_run("a", accuracy=(0.3, 0.4))
-    (table, *_) = tables.make_tables(group_runs(collect_runs([tmp_path])[0]), tables.View(percent=True))
-    assert setup.outcome(table) == "Final test accuracy in % of random 40.00, 1 seed."
+    in_percent = tables.make_tables(group_runs(collect_runs([tmp_path])[0]), tables.View(percent=True))
+    assert setup.outcome(in_percent) == "Final test accuracy in % of random 40.00, 1 seed."
+
+
+def test_models_of_the_clients_own_have_a_ranking_of_their_own(make_run, tmp_path: Path):
+    for name, own in (("fedavg", 0.5), ("ditto", 0.75)):
+        folder = make_run(name, accuracy=(0.3, 0.4), choices={"local": name}, metrics={"personal_accuracy": own})
+        lines = "".join(f"{client},accuracy,9,0.5,{own}\n" for client in range(4))
+        (folder / "client_scores.csv").write_text(f"client,metric,examples,global,personal\n{lines}")
+    assert (
+        "Personal accuracy (of the model that each client uses), highest mean first (1 seed): ditto 0.7500; fedavg "
+        "0.5000."
+    ) in outcome(group_runs(collect_runs([tmp_path])[0]))
 
 
 def test_one_method_and_none_that_was_measured(make_run, tmp_path: Path):
@@ -86,7 +97,7 @@ def test_every_part_that_is_not_at_its_default(tmp_path: Path, monkeypatch, caps
         "Learning rate": "0.3",
         "Rounds": "1",
         "Scenario": "malicious=2, byzantine=1",
-        "Not the same for all": "Aggregation",
+        "Not the same for all": "Aggregation (see Differences)",
     }
 
 
