@@ -4,6 +4,7 @@ python scripts/options.py            writes
 python scripts/options.py --check    says which page is out of date, and fails if one is
 """
 
+import ast
 import re
 import sys
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from fedexp.commands.list import marked_options, option_keys
 from fedexp.config import catalog
 from fedexp.config.override_text import plain_text
 from fedexp.files.atomic import write_atomically
+from fedexp.report.draw.markdown import escape_around_code
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -35,6 +37,7 @@ def group_page(group: str, purpose: str) -> str:
     lines = [f"# {group}", "", f"{purpose[0].upper()}{purpose[1:]}. [All groups](../options.md)."]
     for name in marked_options(CONF, group):
         lines += ["", f"## {group}={name.rstrip('*')}", "", *_told(group, name), *_keys(group, name.rstrip("*"))]
+        lines += _definition(group, name.rstrip("*"))
     return _lines(lines)
 
 
@@ -98,9 +101,19 @@ def _told(group: str, name: str) -> list[str]:
     return wrap(f"{said}{'' if said.endswith('.') else '.'}{' The default.' if name.endswith('*') else ''}", COLUMNS)
 
 
+def _definition(group: str, option: str) -> list[str]:
+    """What the module of a part says of it: its formula, its source, and where it deviates."""
+    target = str(catalog.load(CONF / group / f"{option}.yaml").get("_target_", ""))
+    file = ROOT.joinpath(*target.split(".")[:-1]).with_suffix(".py")
+    if not file.is_file():
+        return []
+    paragraphs = (ast.get_docstring(ast.parse(file.read_text())) or "").split("\n\n")
+    texts = [wrap(escape_around_code(" ".join(paragraph.split())), COLUMNS) for paragraph in paragraphs]
+    return [line for text in texts for line in ("", *text)]
+
+
 def _keys(group: str, option: str) -> list[str]:
-    swept = catalog.sweep(CONF / group / f"{option}.yaml").items()
-    rows = option_keys(CONF, group, option) | {f"{key}={values}": "with -m" for key, values in swept}
+    rows = option_keys(CONF, group, option)
     return block(rows) if rows else []
 
 

@@ -131,7 +131,7 @@ def option_keys(conf: Path, group: str, option: str) -> dict[str, str]:
             for key, value in keys.items()
             if not key.startswith("hydra.")
         }
-        | {f"{key}={values}": "swept with -m" for key, values in catalog.swept_values(path).items()}
+        | {f"{key}={values}": "swept with -m" for key, values in catalog.sweep(path).items()}
     )
 
 

@@ -120,12 +120,6 @@ def dotted_values(node: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in items if key.rpartition(".")[2] not in ("_target_", "defaults")}
 
 
-def swept_values(path: Path) -> dict[str, str]:
-    """The keys that a file sweeps with -m, each with its values as they are typed."""
-    params = load(path).get("hydra", {}).get("sweeper", {}).get("params", {})
-    return {key: str(values) for key, values in nested.flatten_keys(params).items()}
-
-
 def changed_keys(conf: Path, group: str, option: str, value: Callable[[str], Any]) -> list[str]:
     """The keys of a part that are not at their defaults, as `key=value`; of a split every number.
 

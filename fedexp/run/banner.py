@@ -37,7 +37,7 @@ def notes(exp: Experiment, clients: int) -> Iterator[str]:
         )
     yield from without_effect(exp, clients)
     if isinstance(exp.aggregator, Tolerant) and not exp.scenario.malicious:
-        yield from _unguarded(exp.aggregator, exp.selector.clients_per_round(clients) or clients, 0)
+        yield from _lacking_bounds(exp.aggregator, exp.selector.clients_per_round(clients) or clients, 0)
     if type(exp.attack) is Attack and exp.scenario.malicious:
         yield f"scenario.malicious={exp.scenario.malicious}, but nobody attacks: choose an attack"
 
@@ -104,7 +104,7 @@ def _attack_without_effect(exp: Experiment, clients: int, participants: int | No
     scenario, attack = exp.scenario, option(exp.attack)
     if isinstance(exp.aggregator, Tolerant) and scenario.malicious and type(exp.attack) is not Attack:
         count = participants or clients
-        yield from _unguarded(exp.aggregator, count, count * scenario.malicious / clients)
+        yield from _lacking_bounds(exp.aggregator, count, count * scenario.malicious / clients)
     if type(exp.attack) is not Attack and not scenario.malicious:
         yield f"attack={attack} does nothing: nobody is malicious; set scenario.malicious"
     if scenario.malicious and participants and not exp.pacing.overlaps:
@@ -113,13 +113,13 @@ def _attack_without_effect(exp: Experiment, clients: int, participants: int | No
             yield f"attack={attack} does no harm: {reason}"
 
 
-def _unguarded(rule: Tolerant, participants: int, malicious: float) -> Iterator[str]:
+def _lacking_bounds(rule: Tolerant, participants: int, malicious: float) -> Iterator[str]:
     """Why a robust rule guards against fewer than the `malicious` ones that a round has on average."""
     guarded, name = rule.guards_against(participants), option(rule)
     if not guarded:
-        other = "scenario.malicious, or " if not malicious and rule.bound_key == "byzantine" else ""
+        alternative = "scenario.malicious, or " if not malicious and rule.bound_key == "byzantine" else ""
         yield (
-            f"aggregator={name} expects no bad upload in a round and guards against none; set {other}"
+            f"aggregator={name} expects no bad upload in a round and guards against none; set {alternative}"
             f"aggregator.{rule.bound_key}"
         )
     elif guarded < malicious:

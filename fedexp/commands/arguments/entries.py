@@ -51,5 +51,5 @@ def keys(group: str, option: str, config_dir: Path | None) -> dict[str, Any]:
             for key, value in catalog.dotted_values(catalog.load(path)).items()
             if not key.startswith("hydra.")
         ],
-        "sweeps": catalog.swept_values(path),
+        "sweeps": catalog.sweep(path),
     }

@@ -66,14 +66,18 @@ def command_facts(methods: Sequence[Method]) -> list[Fact]:
 def outcome(tables: Sequence[Table]) -> str:
     """What came out, in a few sentences: from the results and, where clients have models of their own, from theirs."""
     table = tables[0]
-    ranked = _ranked(table, f"final {table.metric}")
+    ranked = _by_mean(table, f"final {table.metric}")
     if not ranked:
         return f"No run measured its {metric_text(table.metric)} on test data."
     first = _best_first("Final test", table, f"final {table.metric}", ranked)
     clients = next((table for table in tables if table.name == "at_clients"), None)
-    own = f"personal {table.metric}"
-    if clients is not None and any(name.startswith("site ") for name in clients.quantities) and own in clients.rows[0]:
-        first = f"{first} {_best_first('Personal', clients, own, _ranked(clients, own), _EACH)}"
+    personal = f"personal {table.metric}"
+    if (
+        clients is not None
+        and any(name.startswith("site ") for name in clients.quantities)
+        and personal in clients.rows[0]
+    ):
+        first = f"{first} {_best_first('Personal', clients, personal, _by_mean(clients, personal), _EACH)}"
     if len(ranked) == 1:
         return first
     fewest = pairs_needed(1)
@@ -85,7 +89,7 @@ def outcome(tables: Sequence[Table]) -> str:
     return f"{first} {chance}"
 
 
-def _ranked(table: Table, name: str) -> list[tuple[str, Statistic]]:
+def _by_mean(table: Table, name: str) -> list[tuple[str, Statistic]]:
     """The labels of the methods that have a number, the best mean first."""
     values = [(method.label, row[name]) for method, row in zip(table.methods, table.rows, strict=True) if name in row]
     sign = -1 if higher_is_better(table.metric) else 1
