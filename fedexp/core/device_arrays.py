@@ -31,3 +31,15 @@ def neighbours(positions: np.ndarray) -> slice | None:
     first = int(positions[0]) if len(positions) else 0
     is_run = np.array_equal(positions, np.arange(first, first + len(positions)))
     return slice(first, first + len(positions)) if is_run else None
+
+
+def finite(rows: torch.Tensor) -> np.ndarray:
+    """Which rows `[C, D]` hold only finite numbers, bool [C]."""
+    low, high = rows.amin(dim=1), rows.amax(dim=1)  # NaN if any entry is; no second matrix, and aminmax(dim=1) is slow
+    return (low.isfinite() & high.isfinite()).cpu().numpy()
+
+
+def is_finite_row(row: torch.Tensor) -> torch.Tensor:
+    """Whether a row `[D]` holds only finite numbers, bool `[]` on its device."""
+    low, high = row.aminmax()
+    return low.isfinite() & high.isfinite()

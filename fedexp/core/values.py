@@ -15,25 +15,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.core.device_arrays import join_rows
+from fedexp.core.device_arrays import finite, join_rows
 
 SERVER = -1
 LABEL_BYTES = 8  # of an example that is sent
 
 Memory = dict[str, Any]
 Columns = dict[str, float | None]  # what a part reports of a round, by name; None where there is nothing
-
-
-def finite(rows: torch.Tensor) -> np.ndarray:
-    """Which rows `[C, D]` hold only finite numbers, bool [C]."""
-    low, high = rows.amin(dim=1), rows.amax(dim=1)  # NaN if any entry is; no second matrix, and aminmax(dim=1) is slow
-    return (low.isfinite() & high.isfinite()).cpu().numpy()
-
-
-def is_finite_row(row: torch.Tensor) -> torch.Tensor:
-    """Whether a row `[D]` holds only finite numbers, bool `[]` on its device."""
-    low, high = row.aminmax()
-    return low.isfinite() & high.isfinite()
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from fedexp.core.client_rows import lookup_by_owner as lookup_by_owner
 from fedexp.core.client_rows import positions_of as positions_of
 from fedexp.core.client_rows import restore_rows as restore_rows
 from fedexp.core.client_rows import store_rows as store_rows
+from fedexp.core.device_arrays import finite as finite
 from fedexp.core.errors import ConfigError as ConfigError
 from fedexp.core.errors import RunError as RunError
 from fedexp.core.errors import did_you_mean as did_you_mean
@@ -34,7 +35,6 @@ from fedexp.core.values import Plan as Plan
 from fedexp.core.values import Trained as Trained
 from fedexp.core.values import Uploads as Uploads
 from fedexp.core.values import Weights as Weights
-from fedexp.core.values import finite as finite
 from fedexp.data.store import Arrays as Arrays
 from fedexp.data.store import find_user_file as find_user_file
 from fedexp.data.store import find_user_path as find_user_path

@@ -46,7 +46,7 @@ def without_effect(exp: Experiment, clients: int) -> Iterator[str]:
     """What was chosen and has no effect, so that a table would give the run a name that it does not bear."""
     participants = exp.selector.clients_per_round(clients)
     yield from _learning_without_effect(exp, clients, participants)
-    yield from _pacing_without_effect(exp, participants)
+    yield from _pacing_without_effect(exp, clients, participants)
     yield from _attack_without_effect(exp, clients, participants)
 
 
@@ -116,6 +116,8 @@ def _attack_without_effect(exp: Experiment, clients: int, participants: int | No
 def _lacking_bounds(rule: Tolerant, participants: int, malicious: float) -> Iterator[str]:
     """Why a robust rule guards against fewer than the `malicious` ones that a round has on average."""
     guarded, name = rule.guards_against(participants), option(rule)
+    if rule.bound_key == "byzantine" and guarded < rule.byzantine:
+        return  # too few participants for what it is told, as each round says
     if not guarded:
         alternative = "scenario.malicious, or " if not malicious and rule.bound_key == "byzantine" else ""
         yield (
@@ -129,7 +131,13 @@ def _lacking_bounds(rule: Tolerant, participants: int, malicious: float) -> Iter
         )
 
 
-def _pacing_without_effect(exp: Experiment, participants: int | None) -> Iterator[str]:
+def _pacing_without_effect(exp: Experiment, clients: int, participants: int | None) -> Iterator[str]:
+    wanted = exp.pacing.most_uploads(participants or clients)
+    if exp.pacing.overlaps and not exp.pacing.has_period and wanted > clients:
+        yield (
+            f"pacing={option(exp.pacing)} waits for {wanted} uploads a step, but a client is asked at most once a "
+            f"step, so that there are {clients} at most"
+        )
     if exp.pacing.overlaps and type(exp.fleet) is Fleet:
         yield (
             f"pacing={option(exp.pacing)} with fleet=none: all clients take the same time, so none is late because it "

@@ -62,9 +62,6 @@ def figures(
         "host_s": state.host_s,
         "sim_s": state.sim_s if exp.has_clock else None,
         "audit": audit_verdict(exp, table),
-        "without_effect": [*banner.without_effect(exp, world.partition.clients)] or None,
-        "clients": world.partition.clients,
-        "parameters": world.layout.parameters,
         "public_examples": context.make_context(world, state.round).public.size,
         "validation_examples": len(world.validation) if world.validation else None,
         **{
@@ -72,7 +69,18 @@ def figures(
             for role, role_figures in world.preparation_figures.items()
             for name, value in role_figures.items()
         },
+        **_world_figures(world),
         **_split_figures(world),
+    }
+
+
+def _world_figures(world: World) -> dict[str, Any]:
+    """How many clients and parameters there are, and what of the settings does nothing."""
+    clients = world.partition.clients
+    return {
+        "without_effect": [*banner.without_effect(world.exp, clients)] or None,
+        "clients": clients,
+        "parameters": world.layout.parameters,
     }
 
 

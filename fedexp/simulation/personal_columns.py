@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from fedexp.core.client_rows import ClientRows
-from fedexp.core.device_arrays import to_device
-from fedexp.core.values import Layout, Memory, Trained, finite
+from fedexp.core.device_arrays import finite, to_device
+from fedexp.core.values import Layout, Memory, Trained
 from fedexp.simulation.setup.experiment import Experiment
 
 

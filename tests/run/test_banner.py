@@ -100,6 +100,7 @@ def test_a_selector_that_learns_and_cannot_choose_says_so():
             "raise aggregator.byzantine",
         ),
         (("scenario.malicious=3", "attack=sign_flip", "aggregator=krum"), None),
+        (("scenario.malicious=3", "attack=sign_flip", "aggregator=krum", "scenario.byzantine=9"), None),
         (
             ("scenario.malicious=3", "attack=sign_flip", "aggregator=trimmed_mean", "aggregator.beta=0.05"),
             "aggregator=trimmed_mean expects no bad upload in a round and guards against none; set aggregator.beta",
@@ -146,6 +147,8 @@ def test_a_pacing_on_a_fleet_of_equals_is_said():
     assert told[1].startswith("30 rounds, 5 of 20 clients at a time, a step after 1 upload, ")
     words = ("algorithm=fedbuff", "scenario.clients=20", "pacing.clients=5", "pacing.buffer=1", "fleet=simulated")
     assert not any(line.startswith("pacing=") for line in lines(experiment(*words), 20))
+    more = list(lines(experiment(*words, "pacing.buffer=21"), 20))
+    assert "pacing=buffered waits for 21 uploads a step, but a client is asked at most once a step, so that" in more[-1]
 
 
 def test_over_selection_says_who_counts():

@@ -20,6 +20,11 @@ MADE = ("dataset=synthetic", "dataset.train_size=500", "rounds=1", "pictures=fal
         ),
         (("aggregator=krum", "scenario.byzantine=1", "scenario.local_lr=0.2"), ""),
         (("local=adam",), ""),
+        (
+            ("algorithm=fedsgd", "scenario.participants=3"),
+            "fedexp: scenario.participants does nothing: no chosen part follows it\n",
+        ),
+        (("scenario.clients=5", "scenario.participants=3"), ""),
     ],
 )
 def test_a_number_that_nothing_follows(words, said, tmp_path, monkeypatch, capsys):

@@ -17,9 +17,10 @@ import numpy as np
 import torch
 from torch import nn
 
+from fedexp.core.device_arrays import finite
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range, option
-from fedexp.core.values import Memory, Uploads, Weights, finite
+from fedexp.core.values import Memory, Uploads, Weights
 from fedexp.maths.matching.networks import Network, as_weights, find_obstacle, hidden_widths, networks, subnetworks
 from fedexp.maths.matching.passes import Layer
 from fedexp.maths.matching.seats import UnitAssignment

@@ -18,9 +18,10 @@ from typing import Annotated
 
 import numpy as np
 
+from fedexp.core.device_arrays import finite
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Positive, Range
-from fedexp.core.values import Columns, Memory, Uploads, finite
+from fedexp.core.values import Columns, Memory, Uploads
 from fedexp.maths.rows import distances_to
 from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule

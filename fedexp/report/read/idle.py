@@ -9,6 +9,8 @@ SOURCES = {  # what parts may follow, and no more: where each would be
     "scenario.local_lr": "local.lr",
     "scenario.local_epochs": "local.epochs",
     "scenario.byzantine": "aggregator.byzantine",
+    "scenario.participants": "selector.count",
+    "scenario.clients": "federation.clients",
 }
 _ADAM = ("beta1", "beta2", "eps")
 _OF_OTHER_OPTIMIZERS = {"sgd": _ADAM, "adam": ("momentum", "nesterov"), "adamw": ("momentum", "nesterov")}
@@ -30,7 +32,8 @@ def is_idle(run: Run, key: str) -> bool:
 
 def is_unused_source(raw_config: Mapping[str, Any], key: str) -> bool:
     """Whether all that usually refers to this key has a value of its own, in a flat config with its interpolations."""
-    written = [str(value) for name, value in raw_config.items() if name != key and "${" in str(value)]
+    parts = [(name, str(value)) for name, value in raw_config.items() if not name.startswith("scenario.")]
+    written = [text for _, text in parts if "${" in text]
     return key in SOURCES and bool(written) and not any(f"{{{key}}}" in text for text in written)
 
 

@@ -116,7 +116,7 @@ def _describe(run: Run) -> dict[str, str]:
     chosen = options(run)
     usual = {role.name: role.default for role in roles.all_roles()} | catalog.defaults(conf_dir())
     other_groups = [role.name for role in roles.all_roles() if role.changes_results and role.name not in _NAMED]
-    texts = {group: _part_text(run, group, chosen[group]) for group in (*_NAMED, *other_groups) if group in chosen}
+    texts = {group: part_text(run, group, chosen[group]) for group in (*_NAMED, *other_groups) if group in chosen}
     described = {
         _NAMED.get(group, group.replace("_", " ").capitalize()): text
         for group, text in texts.items()
@@ -138,7 +138,7 @@ def _describe(run: Run) -> dict[str, str]:
     return {term: text for term, text in described.items() if text}
 
 
-def _part_text(run: Run, group: str, option: str) -> str:
+def part_text(run: Run, group: str, option: str) -> str:
     """The option of a group, in brackets its keys that are not at their defaults."""
     inner = catalog.inner_choices(conf_dir(), group, option).items()
     chosen = options(run)

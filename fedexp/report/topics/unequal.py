@@ -8,9 +8,10 @@ import pandas as pd
 from fedexp.config.override_text import short_text
 from fedexp.files import run_tables
 from fedexp.files.atomic import display_path
-from fedexp.report.read.methods import Method
+from fedexp.report.read.methods import Method, options
 from fedexp.report.read.runs import Run
 from fedexp.report.read.skipped import of_run, reason_text
+from fedexp.report.topics.setup import part_text
 
 _LISTED = 4  # methods by name
 
@@ -25,6 +26,8 @@ def unequal_conditions(methods: Sequence[Method]) -> Iterator[str]:
     runs = _runs_of_one_seed(methods)
     if values := _differing(methods, runs, _data):
         yield f"The methods are of different data: {values}. Their numbers do not compare."
+    elif values := _differing(methods, runs, _split):
+        yield f"The methods run on different splits: {values}. What looks like a method's may be the split's."
     elif values := _differing(methods, runs, _training_examples):
         yield (
             f"The methods train on unequal numbers of examples: {values}. Hold out the same for all, by "
@@ -144,6 +147,12 @@ def _data(run: Run) -> str:
     """The run's data, and the beginning of its digest; empty where no summary tells it."""
     digest = str((run.summary or {}).get("data_sha256") or "")
     return f"{run.choices.get('dataset') or 'data'} {digest[:6]}" if digest else ""
+
+
+def _split(run: Run) -> str:
+    """The run's split with its numbers, and its number of clients; empty where nobody knows."""
+    option = options(run).get("federation")
+    return f"{part_text(run, 'federation', option)} of {len(run.selections):,} clients" if option else ""
 
 
 def _training_examples(run: Run) -> str:

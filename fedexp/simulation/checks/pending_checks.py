@@ -11,8 +11,9 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 import torch
 
+from fedexp.core.device_arrays import is_finite_row
 from fedexp.core.errors import RunError
-from fedexp.core.values import Memory, Weights, is_finite_row
+from fedexp.core.values import Memory, Weights
 from fedexp.simulation.checks.contract_checks import check_call, check_numbers
 from fedexp.simulation.setup.experiment import Experiment
 

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from fedexp.core.values import SERVER, State, Uploads, Weights, finite
+from fedexp.core.device_arrays import finite
+from fedexp.core.values import SERVER, State, Uploads, Weights
 from fedexp.process.device_clock import synchronized_time
 from fedexp.simulation.personal_columns import private_columns, restore_personal
 from fedexp.simulation.setup.experiment import Experiment

@@ -59,6 +59,15 @@ def test_an_accuracy_that_is_the_share_of_one_class(make_run: Callable[..., Path
     assert "is no better than a single answer's in 1 of 2 run(s): accuracy 0.9 is the share of" in note
 
 
+def test_splits_that_differ(make_run: Callable[..., Path], tmp_path: Path):
+    for number, split in enumerate(("iid", "dirichlet", "iid")):
+        keys = {"federation.alpha": 0.1} if split == "dirichlet" else {}
+        make_run(str(number), choices={"federation": split, "selector": f"s{number}"}, keys=keys)
+    (note,) = notes(tmp_path)
+    assert note.startswith("The methods run on different splits: iid of 4 clients (")
+    assert "dirichlet (alpha=0.1) of 4 clients (" in note
+
+
 def test_settings_that_did_nothing_are_told_on_the_page_too(make_run: Callable[..., Path], tmp_path: Path):
     for number, attack in enumerate(("alie", "ipm", "none")):
         folder = make_run(str(number), choices={"attack": attack})
