@@ -1,5 +1,8 @@
 """Runs and sweeps that lie in folders, as a script or notebook goes on with them; what it is told in its own words."""
 
+import os
+import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +11,7 @@ import pytest
 import torch
 from kept import kept_bytes
 
-from fedexp import ConfigError, Finished, RunError, load, resume, rounds, run, sweep
+from fedexp import ConfigError, Finished, RunError, compare, load, load_sweep, resume, rounds, run, sweep
 from fedexp.api.python_messages import in_python_words
 from fedexp.config import trust
 from fedexp.sweep import executor
@@ -103,7 +106,7 @@ def test_what_is_no_run_is_one_line():
     with pytest.raises(ConfigError, match="there is no folder nowhere; load needs that of a run"):
         load("nowhere")
     Path("empty").mkdir()
-    with pytest.raises(ConfigError, match=r"empty must be the folder of a run that has a round, but metrics\.csv has"):
+    with pytest.raises(ConfigError, match=r"empty must be the folder of a run, but has no metrics\.csv"):
         load("empty")
     sweep(*TINY, seed=[0, 1], folder="many", quiet=True)
     with pytest.raises(ConfigError, match=r"many must be the folder of one run, .*; fedexp\.load_sweep gives its"):
@@ -197,3 +200,54 @@ def test_modules_are_trusted_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     with pytest.raises(ConfigError, match=r"add trust_modules=\['own_nets'\]$"):
         resume("mine")
     assert isinstance(resume("mine", trust_modules=["own_nets"]), Finished)
+
+
+def test_an_interrupt_while_workers_start_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch):
+    fork = os.fork
+
+    def interrupted() -> int:
+        signal.raise_signal(signal.SIGINT)
+        return fork()
+
+    words = (*MADE, "engine=loop", "engine.workers=2", "pictures=false")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fork", interrupted)
+        with pytest.raises(KeyboardInterrupt, match="interrupted before the first state was saved"):
+            run(*words, folder="cut", quiet=True)
+    assert not torch.distributed.is_initialized()
+    assert run(*words, folder="whole", quiet=True).is_finished
+
+
+def test_a_run_is_taken_where_a_folder_is():
+    a, b = (run(*TINY, f"local.lr={lr}", folder=f"at_{lr}", quiet=True) for lr in (0.1, 0.2))
+    table = compare(a, against=b, measures=["loss_auc"])
+    assert len(table) == 1
+    assert load(a).folder == a.folder
+
+
+def test_a_sweep_that_has_not_ended_has_the_columns_that_it_will_have():
+    sweep(*TINY, algorithm=["fedavg", "fedprox"], seed=[0, 1], folder="many", quiet=True)
+    for number in (1, 2, 3):
+        shutil.rmtree(Path("many") / str(number))
+    (line,) = load_sweep("many").to_dict("records")
+    assert (line["algorithm"], line["seed"]) == ("fedavg", 0)
+
+
+def test_a_key_of_the_config_is_named_before_an_argument():
+    with pytest.raises(ConfigError, match="unknown key or group round; did you mean rounds"):
+        run(round=5)
+    with pytest.raises(ConfigError, match="cannot read 'rounds'; write \"rounds=VALUE\""):
+        run("rounds")
+    with pytest.raises(ConfigError, match="unknown argument fodler; did you mean folder"):
+        run(fodler="a")
+
+
+def test_a_misspelt_key_of_compare_is_named():
+    run(*TINY, folder="a", quiet=True)
+    with pytest.raises(ConfigError, match="no run has a key algoritm; did you mean algorithm"):
+        compare("a", "algoritm=scaffold", against="a")
+
+
+def test_a_folder_without_a_run_is_told():
+    with pytest.raises(ConfigError, match=r"must be the folder of a run, but has no metrics\.csv"):
+        load(".")

@@ -83,6 +83,10 @@ class Finished:
         with one_run_at_a_time(), isolate_process(), unwrapped_errors():
             return load_encoder(self.folder, self.trust)
 
+    def __fspath__(self) -> str:
+        """The folder, so that a run is taken where the path of one is."""
+        return str(self.folder)
+
     def __repr__(self) -> str:
         """The folder, and what came out in the end, in a line."""
         name = f"{type(self).__name__}({display_path(self.folder)!r}"
@@ -118,6 +122,8 @@ def load(folder: str | PathLike[str], trust_modules: Sequence[str] = ()) -> Fini
         raise ConfigError(f"{shown} must be the folder of one run, but is a sweep; fedexp.load_sweep gives its table")
     if folders.is_search(path) or folders.is_contest(path):
         raise ConfigError(f"{shown} must be the folder of one run, but holds several; give one of them")
+    if not (path / "metrics.csv").is_file():
+        raise ConfigError(f"{shown} must be the folder of a run, but has no metrics.csv; e.g. load('outputs/latest')")
     if not folders.is_finished(path) and not len(run_tables.read_frame(path / "metrics.csv")):
         raise ConfigError(f"{shown} must be the folder of a run that has a round, but metrics.csv has none there")
     run = Finished(path, Trust(tuple(trust_modules)))

@@ -13,6 +13,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from fedexp.api.process import is_loop_open
 from fedexp.api.python_messages import refuse_contradictions
+from fedexp.config import catalog
 from fedexp.config.compose import Composer, Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.config.override_text import override_text
@@ -62,7 +63,8 @@ def _plain_values(keys: Mapping[str, Any]) -> dict[str, Any]:
     for key in keys:
         if key in _ARGUMENTS.values():
             raise ConfigError(f"{key} is no argument of this function; help() of it tells those that it has")
-        if close := difflib.get_close_matches(key.replace("_", ""), _ARGUMENTS, n=1, cutoff=0.8):
+        close = difflib.get_close_matches(key.replace("_", ""), _ARGUMENTS, n=1, cutoff=0.8)
+        if close and not difflib.get_close_matches(key, catalog.root(conf_dir()), n=1, cutoff=0.9):
             raise ConfigError(f"unknown argument {key}; did you mean {_ARGUMENTS[close[0]]}?")
     _refuse_functions(keys)
     values = {}

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fedexp.config import roles
+from fedexp.config import catalog, roles
+from fedexp.config.location import conf_dir
 from fedexp.config.override_text import short_text
-from fedexp.core.errors import ConfigError
+from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.report.read import methods
 from fedexp.report.read.runs import Run
 
@@ -28,6 +29,11 @@ def pick_runs(selected_runs: Sequence[Run], folders: Sequence[Path], wishes: Map
                 raise ConfigError(
                     f"{key} changes no result, so that runs are not told apart by it; pick by another key"
                 )
+            known = [name for run in selected_runs for name in (*methods.options(run), *run.config)]
+            known.append("seed")
+            if key not in known:
+                names = dict.fromkeys([*known, *catalog.groups(conf_dir())])
+                raise ConfigError(f"no run has a key {key}; {did_you_mean(key, [*names])}")
             available = ", ".join(sorted(set(values)))
             raise ConfigError(f"no run below {', '.join(map(str, folders))} has {key}={value}; there: {available}")
         selected_runs = picked

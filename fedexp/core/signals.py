@@ -63,6 +63,33 @@ def count_interrupts() -> Iterator[list[int]]:
             signal.signal(signal.SIGINT, before)
 
 
+@contextmanager
+def delay_interrupts() -> Iterator[None]:
+    """Lets a Ctrl-C or such a signal act at the end of the block, which must be done whole; a second one acts at once.
+
+    An interrupt within a fork leaves locks behind on which later threads wait for ever.
+    """
+    arrived: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, *END_SIGNALS)} if is_main else {}
+    before = {number: handler for number, handler in handlers.items() if callable(handler)}
+
+    def note(number: int, frame: FrameType | None) -> None:
+        arrived.append(number)
+        if len(arrived) > 1:
+            before[number](number, frame)
+
+    try:
+        for number in before:
+            signal.signal(number, note)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if len(arrived) == 1:
+            signal.raise_signal(arrived[0])
+
+
 def ignore_termination() -> None:
     """Ignores these signals in a process that its parent will end: both of them receive the signal."""
     for number in (signal.SIGINT, *END_SIGNALS):

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import torch.distributed as dist
 
 from fedexp.core.errors import ConfigError, RunError
+from fedexp.core.signals import delay_interrupts
 from fedexp.core.values import State, Uploads
 from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.measures import all as measurements
@@ -23,7 +24,8 @@ def with_workers(exp: Experiment, world: World, state: State) -> Iterator[World]
     size = exp.engine.worker_count(min(exp.scenario.participants, world.partition.clients))
     workers = ForkedWorkers(1 if world.pool.size > 1 else size)
     try:
-        pool = workers.start(lambda pool: run_silently(exp, world.with_pool(pool), state)) or world.pool
+        with delay_interrupts():
+            pool = workers.start(lambda pool: run_silently(exp, world.with_pool(pool), state)) or world.pool
         yield world.with_pool(pool)
     except (ConfigError, RunError):
         raise
@@ -32,9 +34,10 @@ def with_workers(exp: Experiment, world: World, state: State) -> Iterator[World]
             raise RunError(f"{reason}; what was saved before stays: continue with fedexp resume") from error
         raise
     finally:
-        workers.stop()
-        if dist.is_initialized():
-            dist.destroy_process_group()
+        with delay_interrupts():
+            workers.stop()
+            if dist.is_initialized():
+                dist.destroy_process_group()
 
 
 def run_silently(exp: Experiment, world: World, state: State) -> None:

@@ -9,6 +9,7 @@ from fedexp.core.nested import lookup
 from fedexp.files import summary_json
 from fedexp.files.failure import read_failure
 from fedexp.report.read.runs import natural_order
+from fedexp.report.read.sweeps import planned_values
 from fedexp.report.topics import sweep_table
 
 if TYPE_CHECKING:
@@ -47,8 +48,9 @@ def points(folder: Path) -> list[dict[str, Any]]:
         ConfigError: the folder holds no points of a sweep.
     """
     runs = sweep_table.read_points(folder)
-    keys = [key for key in sweep_table.swept_keys(runs) if key != "seed"]
     folders = sorted((path.parent for path in folder.rglob(saved_config.NAME)), key=natural_order)
+    lists = [key for key, values in planned_values(folders).values.items() if len(values) > 1]
+    keys = [key for key in dict.fromkeys([*lists, *sweep_table.swept_keys(runs)]) if key != "seed"]
     configs = [saved_config.read(point_folder) for point_folder in folders]
     summaries = [summary_json.read(point_folder) or {} for point_folder in folders]
     main = next((summary_json.main_metric(summary) for summary in summaries if summary), "accuracy")

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from fedexp.core import signals
-from fedexp.core.signals import TerminationSignal, exit_code, raise_on_termination
+from fedexp.core.signals import TerminationSignal, delay_interrupts, exit_code, raise_on_termination
 
 ENDS = [(signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 
@@ -69,3 +69,37 @@ def test_another_thread_hears_nothing_and_says_nothing():
     thread.start()
     thread.join()
     assert not failed
+
+
+def interrupted(times: int) -> list[str]:
+    """What is done in a block with so many interrupts, of which the last one is not caught."""
+    done = []
+
+    def work() -> None:
+        with delay_interrupts():
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+            done.append("whole")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    return done
+
+
+def test_an_interrupt_waits_for_the_end_of_a_block_and_a_second_one_does_not():
+    assert interrupted(1) == ["whole"]
+    assert interrupted(2) == []
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_outside_of_the_main_thread_nothing_is_changed():
+    handlers = []
+
+    def look() -> None:
+        with delay_interrupts():
+            handlers.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert handlers == [signal.default_int_handler]
