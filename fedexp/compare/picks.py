@@ -29,10 +29,10 @@ def pick_runs(selected_runs: Sequence[Run], folders: Sequence[Path], wishes: Map
                 raise ConfigError(
                     f"{key} changes no result, so that runs are not told apart by it; pick by another key"
                 )
-            known = [name for run in selected_runs for name in (*methods.options(run), *run.config)]
-            known.append("seed")
-            if key not in known:
-                names = dict.fromkeys([*known, *catalog.groups(conf_dir())])
+            run_keys = [name for run in selected_runs for name in (*methods.options(run), *run.config)]
+            run_keys.append("seed")
+            if key not in run_keys:
+                names = dict.fromkeys([*run_keys, *catalog.groups(conf_dir())])
                 raise ConfigError(f"no run has a key {key}; {did_you_mean(key, [*names])}")
             available = ", ".join(sorted(set(values)))
             raise ConfigError(f"no run below {', '.join(map(str, folders))} has {key}={value}; there: {available}")
