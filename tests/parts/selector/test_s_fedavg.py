@@ -16,7 +16,9 @@ def game() -> Stage:
     return Stage(np.array([10, 20, 30, 40]), utility=lambda coalition: float(WORTH[list(coalition)].sum()))
 
 
-@pytest.mark.law("selector=s_fedavg", "relevance becomes alpha times itself plus beta times the Shapley value")
+@pytest.mark.law(
+    "selector=s_fedavg", "relevance becomes alpha times itself plus beta times the mean Shapley value so far"
+)
 def test_three_rounds_by_hand(game: Stage):
     selector = SFedAvg(count=4, alpha=0.5, beta=0.1, shapley=Shapley())
     owners, memories = play(selector, [game] * 3)
@@ -27,7 +29,9 @@ def test_three_rounds_by_hand(game: Stage):
     assert memories[2]["relevance"].tolist() == pytest.approx([8.78125, 1.78125, 7.03125, 0.03125])
 
 
-@pytest.mark.law("selector=s_fedavg", "clients are drawn by the soft-max of their relevance, and count inversely to it")
+@pytest.mark.law(
+    "selector=s_fedavg", "clients are drawn by the soft-max of their relevance, and weigh n_k over that share"
+)
 def test_draws_follow_the_softmax_and_weights_undo_it(game: Stage):
     memory = {"relevance": torch.from_numpy(np.log([1.0, 2.0, 3.0, 4.0]))}
     seen = np.zeros(4)
