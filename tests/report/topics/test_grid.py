@@ -135,6 +135,9 @@ def test_panels_share_their_colours(make_run, tmp_path: Path):
     drawn = grid_sections(panels(collect_runs([tmp_path])[0], by), by)
     limits = [section.pictures[0].figure.axes[0].images[0].get_clim() for section in drawn]
     assert limits == [(0.1, 0.9)] * 2
+    (picture, *_) = grid_sections(panels(collect_runs([tmp_path])[0], by, percent=True), by)[0].pictures
+    assert picture.figure.axes[0].images[0].get_clim() == (10, 90)
+    assert picture.title == "Final test accuracy in %"
 
 
 def test_a_panel_shows_what_it_has(make_run, tmp_path: Path):

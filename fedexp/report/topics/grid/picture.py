@@ -17,9 +17,11 @@ def panel_picture(name: str, panel: Panel, by: tuple[str, str], scale: tuple[flo
     values = np.column_stack([panel.values, panel.worst])
     height, width = values.shape
     size = (2.2 + 0.9 * width, 1.6 + 0.46 * height)
-    title = f"Final test {metric_text(panel.metric)}"
+    unit, factor = (" in %", 100.0) if panel.percent else ("", 1.0)
+    title = f"Final test {metric_text(panel.metric)}{unit}"
     figure, axes = style.canvas(title, by[1], by[0], size)
-    heatmap.draw_cells(figure, axes, values, f"Test {metric_text(panel.metric)}", *scale)
+    label, (least, greatest) = f"Test {metric_text(panel.metric)}{unit}", scale
+    heatmap.draw_cells(figure, axes, factor * values, label, factor * least, factor * greatest)
     heatmap.draw_numbers(axes, values, panel.number, lower=-0.12)
     heatmap.draw_texts(axes, _spreads(panel), lower=0.24, size=6.5)
     style.name_rows(axes, panel.rows)
