@@ -47,7 +47,7 @@ def act(words: list[str]) -> int:
         )
     bounds, folder = read_bounds(arguments), Path(arguments.words[0])
     with json_document(arguments.json and not rank()) as content, silence_stdout(arguments.quiet):
-        with describe_failed_points(content):
+        with describe_failed_points(content, bounds):
             code = _continue(folder, arguments.words[1:], arguments)
         failed = [] if rank() else failed_bounds(bounds, folder)
         if arguments.json:

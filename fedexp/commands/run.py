@@ -14,6 +14,7 @@ from fedexp.commands.list import run_help
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 from fedexp.files import summary_json
+from fedexp.files.summary_bounds import Bound
 from fedexp.run import folders
 
 TOPICS = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
@@ -51,7 +52,11 @@ def act(words: list[str]) -> int:
     bounds = read_bounds(arguments)
     from fedexp.commands.launch import launch
 
-    with json_document(arguments.json) as content, silence_stdout(arguments.quiet), describe_failed_points(content):
+    with (
+        json_document(arguments.json) as content,
+        silence_stdout(arguments.quiet),
+        describe_failed_points(content, bounds),
+    ):
         folder = launch(arguments, bounds)
         failed = failed_bounds(bounds, folder) if folder is not None else []
         if arguments.json and folder is not None:
@@ -60,14 +65,16 @@ def act(words: list[str]) -> int:
 
 
 @contextmanager
-def describe_failed_points(content: dict[str, Any]) -> Iterator[None]:
-    """Fills the document of a sweep of which points failed; the error goes on."""
+def describe_failed_points(content: dict[str, Any], bounds: Sequence[Bound]) -> Iterator[None]:
+    """Fills the document of a sweep of which points failed, and prints which bounds hold; the error goes on."""
     from fedexp.sweep.command import PointsFailed
 
     try:
         yield
     except PointsFailed as stop:
-        content |= describe(stop.folder)
+        failed = failed_bounds(bounds, stop.folder)
+        report_failed(failed)
+        content |= {**describe(stop.folder), "failed": failed}
         raise
 
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError, RunError
@@ -17,7 +17,7 @@ from fedexp.process.torchrun import under_torchrun
 from fedexp.run import addresses, digests, folders
 from fedexp.run.logbook import Logbook
 from fedexp.run.state import checkpoint
-from fedexp.run.tables import first_columns
+from fedexp.run.tables import METRICS, first_columns
 from fedexp.simulation.build_world import build_experiment, build_world
 from fedexp.simulation.round import Row
 from fedexp.simulation.rounds import run_rounds, run_silently, with_workers
@@ -25,6 +25,9 @@ from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 from fedexp.training.engine.contract import EngineChoice
 from fedexp.training.workers.pool import WorkerPool, join_torchrun
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +83,7 @@ def resume(config: dict[str, Any], folder: Path, trust: Trust = NO_TRUST) -> Non
         if folders.is_finished(folder):
             log.info("%s is finished: nothing is left to run", folder)
             send(config, folder)
+            _refuse_first_model(run_tables.read_frame(folder / "metrics.csv", METRICS))
         else:
             _finish(_conduct(config, build_experiment(config), folder))
 
@@ -133,6 +137,11 @@ def _conduct(config: dict[str, Any], exp: Experiment, folder: Path | None, watch
                     watch(line)
                 yield line
             table = logbook.conclude()
+    _refuse_first_model(table)
+
+
+def _refuse_first_model(table: "pd.DataFrame") -> None:
+    """Raises RunError where metrics.csv says that no round has changed the model."""
     if run_tables.all_dropped(table):
         raise RunError(
             "no update of any round was finite, so all were dropped and the model is the first one; lower local.lr, or "

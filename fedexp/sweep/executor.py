@@ -19,9 +19,9 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.part import build
 from fedexp.files import summary_json
 from fedexp.files.atomic import display_path, shell_path
-from fedexp.files.failure import TRACEBACK
+from fedexp.files.failure import TRACEBACK, read_failure
 from fedexp.process import logs
-from fedexp.process.exits import USAGE_ERROR
+from fedexp.process.exits import FAILURE, USAGE_ERROR
 from fedexp.process.terminal import format_duration
 from fedexp.run import addresses, folders
 from fedexp.run.change_tracker import write_tracker
@@ -113,6 +113,9 @@ class Sweep:
         self.points_by_folder[folder] = point
         if finished:
             self.done.add(point.number)
+            if reason := read_failure(folder):  # it came to its end without a model of use, and would again
+                log.error("failed: %s%s", point, reason)
+                self.failed.append(PointEnd(folder, FAILURE, reason))
             return None
         self.running += 1
         self.peak_running = max(self.peak_running, self.running)

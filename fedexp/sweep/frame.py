@@ -42,7 +42,8 @@ def frame(folder: Path) -> "pd.DataFrame":
 def points(folder: Path) -> list[dict[str, Any]]:
     """A mapping a point: `varied` holds the keys that differ, `numbers` those of the summary, None where there is none.
 
-    `error` says why a point failed, and is None for others.
+    `error` says why a point failed, and is None for others. A failed one has no numbers: if it came to its end, they
+    would be those of the first model.
 
     Raises:
         ConfigError: the folder holds no points of a sweep.
@@ -52,17 +53,21 @@ def points(folder: Path) -> list[dict[str, Any]]:
     lists = [key for key, values in planned_values(folders).values.items() if len(values) > 1]
     keys = [key for key in dict.fromkeys([*lists, *sweep_table.swept_keys(runs)]) if key != "seed"]
     configs = [saved_config.read(point_folder) for point_folder in folders]
-    summaries = [summary_json.read(point_folder) or {} for point_folder in folders]
+    failures = [read_failure(point_folder) for point_folder in folders]
+    summaries = [
+        {} if failure else summary_json.read(point_folder) or {}
+        for point_folder, failure in zip(folders, failures, strict=True)
+    ]
     main = next((summary_json.main_metric(summary) for summary in summaries if summary), "accuracy")
     return [
         {
             "varied": {key: _value(saved, key, run.overrides.get(key)) for key in keys},
             "seed": saved.config.get("seed"),
             "folder": str(point_folder.absolute()),
-            "numbers": {name: summary.get(name) for name in (form.format(main=main) for form in NUMBERS)},
-            "error": read_failure(point_folder),
+            "numbers": {form.format(main=main): summary.get(form.format(main=main)) for form in NUMBERS},
+            "error": failure,
         }
-        for point_folder, run, summary, saved in zip(folders, runs, summaries, configs, strict=True)
+        for point_folder, run, summary, saved, failure in zip(folders, runs, summaries, configs, failures, strict=True)
     ]
 
 

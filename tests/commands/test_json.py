@@ -91,11 +91,23 @@ def test_points_that_failed_stand_among_the_others(tmp_path: Path):
     words = ("-m", *TINY, "server_optimizer=momentum", "server_optimizer.lr=1,1e39", "hydra.sweep.dir=many")
     found = document(tmp_path, "run", *words, code=1)
     assert found.pop("error").startswith("1 of 2 points failed: many/1; the first: ")
-    demand_stated({**found, "failed": []}, "run -m")
+    demand_stated(found, "run -m")
     fine, wrong = found["points"]
     assert fine["error"] is None
     assert wrong["error"].startswith("the global model is not finite"), wrong["error"]
     again = document(tmp_path, "resume", "many", code=1)
+    assert again["points"] == found["points"]
+
+
+def test_points_that_end_without_a_model_stay_failed(tmp_path: Path):
+    words = ("-m", *TINY, "local.batch_size=2", "local.lr=0.1,1e20", "hydra.sweep.dir=many", "--fail-if", "rounds < 5")
+    found = document(tmp_path, "run", *words, code=1)
+    assert [point["error"] is None for point in found["points"]] == [True, False]
+    assert set(found["points"][1]["numbers"].values()) == {None}
+    assert len(found["failed"]) == 2
+    assert "many/0" in found["failed"][0]
+    again = document(tmp_path, "resume", "many", code=1)
+    assert again["error"].startswith("1 of 2 points failed: many/1; the first: no update of any round was finite")
     assert again["points"] == found["points"]
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_DIGEST = 8  # signs of a module's digest that are shown
 MOST_CLIENTS = 10**7  # a number beyond it is damage, and would fill the memory
 
 
@@ -35,7 +36,8 @@ MOST_CLIENTS = 10**7  # a number beyond it is damage, and would fill the memory
 class Run:
     """The contents of a run folder; `config` is the flat resolved config, `raw_config` has interpolations.
 
-    `config` is without the seed, and what follows from it has the same value in every run.
+    `config` is without the seed, and what follows from it has the same value in every run. Of modules of the user's own
+    it has the digests, by `code.NAME`.
     """
 
     folder: Path
@@ -163,12 +165,13 @@ def read(folder: Path) -> Run:
         )
     saved = _saved_config(folder)
     summary = summary_json.read(folder)
+    code = {f"code.{name.replace('.', '/')}": digest[:_DIGEST] for name, digest in saved.modules.items()}
     return Run(
         folder=folder,
         seed=_seed(saved, folder),
         choices=option_names(saved.raw_config, saved.choices),
-        config=_comparable_keys(saved),
-        raw_config=flatten_keys(saved.raw_config),
+        config=_comparable_keys(saved) | code,
+        raw_config=flatten_keys(saved.raw_config) | code,
         metrics=metrics,
         selections=_selections(folder, summary) if len(metrics) else np.zeros(0, np.int64),
         summary=summary,

@@ -1,3 +1,6 @@
+import json
+from pathlib import Path
+
 import pytest
 
 from fedexp.config.override_text import short_text
@@ -124,3 +127,16 @@ def test_beside_algorithms_usual_parts_give_no_name(labels):
 )
 def test_a_run_alone_is_named_by_what_is_not_usual(labels, choices, name):
     assert labels((choices, {})) == [name]
+
+
+def test_two_versions_of_an_own_part_are_two_methods(make_run, tmp_path: Path):
+    for name, digest in (("old", "1" * 32), ("new", "2" * 32)):
+        for seed in (0, 1):
+            path = make_run(f"{name}/{seed}", seed=seed) / "config.json"
+            path.write_text(json.dumps({**json.loads(path.read_text()), "modules": {"mine.clip": digest}}))
+    found = methods.group_runs(runs.collect_runs([tmp_path])[0])
+    assert [(method.label, len(method.runs), len(method.repeats)) for method in found] == [
+        ("mine/clip=22222222", 2, 0),
+        ("mine/clip=11111111", 2, 0),
+    ]
+    assert methods.differing_keys([method.runs[0] for method in found]) == ["code.mine/clip"]
