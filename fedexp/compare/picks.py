@@ -31,6 +31,8 @@ def pick_runs(selected_runs: Sequence[Run], folders: Sequence[Path], wishes: Map
                 )
             run_keys = [name for run in selected_runs for name in (*methods.options(run), *run.config)]
             run_keys.append("seed")
+            if key in catalog.groups(conf_dir()) and key not in run_keys:
+                raise ConfigError(f"no run below {', '.join(map(str, folders))} has chosen a {key}")
             if key not in run_keys:
                 names = dict.fromkeys([*run_keys, *catalog.groups(conf_dir())])
                 raise ConfigError(f"no run has a key {key}; {did_you_mean(key, [*names])}")

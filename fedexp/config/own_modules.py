@@ -6,6 +6,7 @@ What is installed does not count: its version says what it is.
 
 import ast
 import hashlib
+import sysconfig
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from fedexp.core.imports.own_files import INSTALLED
 from fedexp.files.atomic import display_path
 
 _START = "__init__.py"
+_PYTHON = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
 
 
 def module_digests(config: Mapping[str, Any]) -> dict[str, str]:
@@ -23,7 +25,7 @@ def module_digests(config: Mapping[str, Any]) -> dict[str, str]:
     digests = {}
     for module in sorted(set(named_modules(config))):
         files = [file for folder in _import_folders(module.partition(".")[0]) for file in _with_imports(folder, module)]
-        if files and not any(INSTALLED & set(file.parts) for file in files):
+        if files:
             digests[module] = _digest(files)
     return digests
 
@@ -33,7 +35,7 @@ def objection(saved: Mapping[str, str], config: Mapping[str, Any], folder: Path,
     for name, digest in module_digests(config).items():
         if digest != saved.get(name, digest) and not trust.is_named(name):
             package = name.partition(".")[0]
-            file = _files(_import_folders(package)[0], name)[-1]
+            file = [file for home in _import_folders(package) for file in _files(home, name)][-1]
             return (
                 f"{display_path(folder)} was made with another {name} than is here now: {display_path(file)} or what "
                 "it imports has changed; put it back or, if the change changes no result, add --trust-modules "
@@ -43,14 +45,17 @@ def objection(saved: Mapping[str, str], config: Mapping[str, Any], folder: Path,
 
 
 def _import_folders(package: str) -> list[Path]:
-    """The folders that a module or package would be imported from."""
+    """The folders that a module or package would be imported from; none of what is installed or Python's own."""
     locations = map(Path, import_locations(package))
-    return [location.parent.parent if location.name == _START else location.parent for location in locations]
+    folders = [location.parent.parent if location.name == _START else location.parent for location in locations]
+    return [folder for folder in folders if not INSTALLED & set(folder.parts) and folder not in _PYTHON]
 
 
 def _files(folder: Path, module: str) -> list[Path]:
     """The files that `import a.b.c` runs, the packages' first; those that are there, of what lies in the folder."""
     names = module.split(".")
+    if not all(map(str.isidentifier, names)):  # a folder may name anything
+        return []
     packages = [folder.joinpath(*names[:count], _START) for count in range(1, len(names) + 1)]
     return [file for file in (*packages, folder.joinpath(*names).with_suffix(".py")) if file.is_file()]
 
@@ -73,7 +78,7 @@ def _imported_names(file: Path, parents: tuple[str, ...]) -> Iterator[str]:
         for node in ast.walk(ast.parse(file.read_bytes())):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
+            elif isinstance(node, ast.ImportFrom) and node.level <= len(parents):
                 above = parents[: len(parents) - node.level + 1] if node.level else ()
                 module = ".".join([*above, *([node.module] if node.module else [])])
                 yield from (f"{module}.{alias.name}".lstrip(".") for alias in node.names)

@@ -75,7 +75,7 @@ def replace_part(folder: Path, role: str, node: dict[str, Any]) -> None:
 
 
 def copy(source: Path, target: Path, *, with_seed: bool) -> None:
-    """Copies the config of a folder; without the seed nobody can draw again what was drawn."""
+    """Copies the config of a folder; without the seed only who guesses it can draw again what was drawn."""
     saved = read(source)
     if not with_seed:
         words = [word for word in saved.overrides if not is_seed(word)]

@@ -85,7 +85,8 @@ def delay_interrupts() -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) is note:  # else a second signal has set what is to be
+                signal.signal(number, handler)
         if len(arrived) == 1:
             signal.raise_signal(arrived[0])
 

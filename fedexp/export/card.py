@@ -27,6 +27,10 @@ _STATISTICS = {
     "public": "means, deviations and categories of a public table",
     "clipped": "ranges and categories that were given",
 }
+_SEED = (
+    "The seed and the digest of the data are left out here. A seed that can be guessed, as the default or a small "
+    "number, protects nobody: for a model that is given away take a long one that nobody knows."
+)
 _NOUNS = {"class": "classes", "labels": "labels", "numbers": "numbers", "tokens": "tokens"}
 
 
@@ -37,7 +41,7 @@ def card(trained: TrainedModel, files: Mapping[str, str], obstacle: str) -> str:
     """
     record = trained.record
     words = saved_config.read(record.folder).overrides
-    if trained.exp.privacy.guarantees:
+    if trained.draws_noise:
         words = [word for word in words if not saved_config.is_seed(word)]
     owner_text = "Everybody's model" if trained.client is None else f"The model that client {trained.client} uses"
     companion = f"{_NEEDS_MODULE} ({obstacle})" if obstacle else " alone"
@@ -50,7 +54,7 @@ def card(trained: TrainedModel, files: Mapping[str, str], obstacle: str) -> str:
         "## Scores",
         _score_table(trained),
         "## Privacy",
-        _privacy_text(trained),
+        " ".join([_privacy_text(trained), *([_SEED] if trained.draws_noise else [])]),
         "## Files",
         "\n".join(f"* `{name}`: {text}" for name, text in files.items()),
         "## Use it without fedexp",
@@ -66,7 +70,7 @@ def _data_text(trained: TrainedModel) -> str:
     count = f"{len(encoder.answers)} {_NOUNS[encoder.targets]}"
     lines = [f"* Examples are {list(encoder.shape)} of {encoder.dtype}, answers {count}."]
     digest = summary.get("data_sha256")
-    if digest and not trained.exp.privacy.guarantees:  # which would tell of every example
+    if digest and not trained.draws_noise:  # which would tell of every example
         lines.append(f"* SHA-256 of the data as it was loaded: `{digest}`.")
     if encoder.text is not None:
         column = f" of the column `{encoder.text.column}`" if encoder.text.column else ""
@@ -138,8 +142,7 @@ def _privacy_text(trained: TrainedModel) -> str:
         )
     spent = [f"{privacy[key]:.4g} by {name}" for key, name in _ACCOUNTANTS.items() if _is_number(privacy.get(key))]
     epsilon = f"Epsilon at the end of the run: {', '.join(spent)}. " if spent else ""
-    seed = " So the seed is left out here, and so is the digest of the data." if trained.exp.privacy.guarantees else ""
-    return f"{epsilon}{promise}. This holds for the end of the run, and for all rounds before it.{seed}"
+    return f"{epsilon}{promise}. This holds for the end of the run, and for all rounds before it."
 
 
 def _predict_text(trained: TrainedModel) -> str:

@@ -57,6 +57,12 @@ class TrainedModel:
     weights: Weights
 
     @property
+    def draws_noise(self) -> bool:
+        """Whether privacy rests on noise, which whoever knows the seed can draw again."""
+        privacy = (self.record.summary or {}).get("privacy") or {}
+        return self.exp.privacy.guarantees and bool(privacy.get("noise_multiplier", True))
+
+    @property
     def is_outside_the_promise(self) -> bool:
         """Whether it is a client's own model of which a promise of privacy says nothing, since it is never sent."""
         if self.client_number is None:

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from fedexp.core.errors import MAX_MESSAGE, ConfigError
+from fedexp.files import run_tables
 from fedexp.files.untrusted import read_regular
 
 TRACEBACK = "traceback.txt"
@@ -12,8 +13,13 @@ _ERROR = re.compile(r"[A-Za-z_][\w.]*: ")  # the last of such lines names the er
 
 
 def read_failure(folder: Path) -> str | None:
-    """The error that ended the run of a folder, its first line shortened if very long; None where none did."""
+    """The error that ended the run of a folder, its first line shortened if very long; None where none did.
+
+    One that a run has survived, which came to its end with another model than the first, is of the past.
+    """
     if not (folder / TRACEBACK).is_file():
+        return None
+    if (folder / "summary.json").is_file() and run_tables.has_new_model(folder / "metrics.csv"):
         return None
     try:
         text = read_regular(folder / TRACEBACK, _MOST_BYTES).decode(errors="replace")

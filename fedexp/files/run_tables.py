@@ -68,6 +68,12 @@ def count_consecutive(rounds: Sequence[int]) -> int:
     return next((index for index, number in enumerate(rounds) if number != index + 1), len(rounds))
 
 
+def has_new_model(path: Path) -> bool:
+    """Whether some round of this metrics.csv has changed the model."""
+    metrics = read_frame(path)
+    return len(metrics) > 0 and not all_dropped(metrics)
+
+
 def all_dropped(metrics: "pd.DataFrame") -> bool:
     """Whether, as metrics.csv says, every update of every round was dropped because it was not finite."""
     if not {"aggregator.dropped", "participants"} <= set(metrics):  # of an old run

@@ -24,6 +24,7 @@ _KINDS = {
     **dict.fromkeys(_TEXTS, "a text"),
     **dict.fromkeys(_NODES, "a mapping"),
     "malicious_clients": "a list",
+    "without_effect": "a list",
 }
 _INNER = {
     "roa": (None, "a number"),  # None: under any name

@@ -43,7 +43,7 @@ def notes(exp: Experiment, clients: int) -> Iterator[str]:
 
 
 def without_effect(exp: Experiment, clients: int) -> Iterator[str]:
-    """What was chosen and has no effect, so that a table would give the run a name that it does not bear."""
+    """What was chosen and does nothing, or less than its name says, so that a table would mislead."""
     participants = exp.selector.clients_per_round(clients)
     yield from _learning_without_effect(exp, clients, participants)
     yield from _pacing_without_effect(exp, clients, participants)
@@ -102,7 +102,8 @@ def _learning_without_effect(exp: Experiment, clients: int, participants: int | 
 
 def _attack_without_effect(exp: Experiment, clients: int, participants: int | None) -> Iterator[str]:
     scenario, attack = exp.scenario, option(exp.attack)
-    if isinstance(exp.aggregator, Tolerant) and scenario.malicious and type(exp.attack) is not Attack:
+    attacked = scenario.malicious and type(exp.attack) is not Attack and not scenario.pools_data
+    if isinstance(exp.aggregator, Tolerant) and attacked:
         count = participants or clients
         yield from _lacking_bounds(exp.aggregator, count, count * scenario.malicious / clients)
     if type(exp.attack) is not Attack and not scenario.malicious:

@@ -101,6 +101,19 @@ def test_a_package_that_changed_is_named_with_its_file(package: Path):
     assert said.endswith("add --trust-modules package_of_mine")
 
 
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "target", ["json./tmp/x.X", "json...X", "torch.nn:Linear", "json.decoder.X", "net_of_mine.../x.X", ".x.X"]
+)
+def test_a_folder_may_name_anything(target: str):
+    assert module_digests({"_target_": target}) == {}
+
+
+def test_an_import_that_cannot_work_leads_nowhere(folder: Path):
+    (folder / "net_of_mine.py").write_text("from . import other\nfrom .. import another\n")
+    assert [*module_digests(NAMED)] == ["net_of_mine"]
+
+
 def _export(run: Path) -> None:
     fedexp.load(run).model()
 

@@ -103,3 +103,20 @@ def test_outside_of_the_main_thread_nothing_is_changed():
     thread.start()
     thread.join()
     assert handlers == [signal.default_int_handler]
+
+
+def test_a_second_end_signal_within_a_block_leaves_later_ones_ignored():
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def work() -> None:
+        with raise_on_termination():
+            try:
+                with delay_interrupts():
+                    for _ in range(2):
+                        signal.raise_signal(signal.SIGTERM)
+            finally:
+                signal.raise_signal(signal.SIGTERM)  # while the state is saved
+
+    with pytest.raises(TerminationSignal):
+        work()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

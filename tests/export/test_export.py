@@ -120,7 +120,7 @@ def test_nobody_draws_the_noise_again_from_an_export(tmp_path):
     texts = [path.read_text() for path in (tmp_path / "home").iterdir() if path.suffix in (".md", ".json", ".py")]
     assert len(texts) == 4
     assert not [text for text in texts if "90210" in text or done.summary["data_sha256"] in text]
-    assert "the seed is left out" in "".join(texts)
+    assert "The seed and the digest of the data are left out" in "".join(texts)
     open_run = run("seed=90210", "model=mlp", folder=tmp_path / "open", **QUIET)
     export(open_run.folder, tmp_path / "second")
     assert (tmp_path / "second" / "config.json").read_bytes() == (open_run.folder / "config.json").read_bytes()

@@ -10,7 +10,7 @@ from fedexp.parts.privacy.accounting import Accountant, epsilons, largest_epsilo
 
 NO_NOISE = "Nothing is promised: no noise is added (privacy.noise_multiplier=0), what is sent is only clipped"
 NOT_COVERED = (
-    "It holds against those who do not know the seed, from which the noise is drawn, and for this run alone: what "
+    "It holds against those who cannot guess the seed, from which the noise is drawn, and for this run alone: what "
     "several publish of the same data adds up. Losses, test figures, counts and digests in this folder are the "
     "experimenter's and not covered"
 )

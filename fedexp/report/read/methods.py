@@ -10,7 +10,7 @@ from typing import Any
 from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
 from fedexp.config.override_text import short_text
-from fedexp.report.read.runs import Run
+from fedexp.report.read.runs import CODE, Run
 
 BUNDLES = ("algorithm", "experiment")
 _NAMING = ("selector", "aggregator", "local", "attack", "clustering", "privacy", "server_optimizer", "codec")
@@ -204,7 +204,9 @@ def _key_words(peers: Sequence[Run]) -> list[list[str]]:
 
 
 def _differs(key: str, configs: Sequence[Mapping[str, Any]]) -> bool:
-    return len({freeze(config.get(key)) for config in configs}) > 1
+    """Whether not all have the same value; that some have no own module follows from their options."""
+    having = [config for config in configs if key in config] if key.startswith(CODE) else configs
+    return len({freeze(config.get(key)) for config in having}) > 1
 
 
 def _number_duplicate(name: str, earlier: Sequence[str]) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+CODE = "code."  # what the keys begin with that tell the digests of modules
 _DIGEST = 8  # signs of a module's digest that are shown
 MOST_CLIENTS = 10**7  # a number beyond it is damage, and would fill the memory
 
@@ -165,7 +166,7 @@ def read(folder: Path) -> Run:
         )
     saved = _saved_config(folder)
     summary = summary_json.read(folder)
-    code = {f"code.{name.replace('.', '/')}": digest[:_DIGEST] for name, digest in saved.modules.items()}
+    code = {f"{CODE}{name.replace('.', '/')}": digest[:_DIGEST] for name, digest in saved.modules.items()}
     return Run(
         folder=folder,
         seed=_seed(saved, folder),

@@ -82,7 +82,7 @@ def outcome(tables: Sequence[Table]) -> str:
         return first
     fewest = pairs_needed(1)
     chance = (
-        "`fedexp compare` tests whether differences are more than chance."
+        "Whether differences are more than chance is tested by fedexp compare."
         if min(value.count for _, value in ranked) >= fewest
         else f"With fewer than {fewest} seeds of each method no difference can be shown to be more than chance."
     )

@@ -140,3 +140,13 @@ def test_two_versions_of_an_own_part_are_two_methods(make_run, tmp_path: Path):
         ("mine/clip=11111111", 2, 0),
     ]
     assert methods.differing_keys([method.runs[0] for method in found]) == ["code.mine/clip"]
+
+
+def test_the_code_of_an_own_part_sets_it_apart_from_no_built_in_one(make_run, tmp_path: Path):
+    for rule in ("median", "mine"):
+        path = make_run(rule, choices={"aggregator": rule}) / "config.json"
+        modules = {"mine": "1" * 32} if rule == "mine" else {}
+        path.write_text(json.dumps({**json.loads(path.read_text()), "modules": modules}))
+    found = runs.collect_runs([tmp_path])[0]
+    assert methods.differing_keys(found) == []
+    assert [method.label for method in methods.group_runs(found)] == ["median", "mine"]

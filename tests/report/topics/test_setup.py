@@ -26,7 +26,7 @@ def test_the_best_comes_first_and_chance_is_named(make_run, tmp_path: Path):
         make_run(f"a{seed}", seed=seed, accuracy=(0.3, 0.4))
         make_run(f"b{seed}", seed=seed, accuracy=(0.3, 0.6), choices={"selector": "all"})
     told = outcome(group_runs(collect_runs([tmp_path])[0]))
-    assert told.endswith(" `fedexp compare` tests whether differences are more than chance.")
+    assert told.endswith(" Whether differences are more than chance is tested by fedexp compare.")
 
 
 def test_the_outcome_has_the_unit_of_the_tables(make_run, tmp_path: Path):
