@@ -54,7 +54,8 @@ def summary_complaints(record: RunRecord, rerun: Rerun, tolerance: float) -> Ite
         elif not name.endswith(".seconds") and not values_agree(
             written[name], value, max(tolerance, ROUNDING) if measured else ROUNDING
         ):
-            yield f"{path} says {name} {_shorten(written[name])}, but it comes to {_shorten(value)}"
+            key, said, found = _first_difference(name, written[name], value)
+            yield f"{path} says {key} {_shorten(said)}, but it comes to {_shorten(found)}"
     inner = (
         (name, key) for name, expected_keys in PROVENANCE.items() for key in written.get(name) or () if expected_keys
     )
@@ -112,6 +113,15 @@ def _final_state(record: RunRecord, rerun: Rerun) -> State:
         float(clocks["host_s"] or 0.0),
         sum(int(line["participants"]) for line in record.lines.values()),
     )
+
+
+def _first_difference(name: str, written: Any, value: Any) -> tuple[str, Any, Any]:
+    """The name of an entry, and its two values; of a mapping those of the first key under which they differ."""
+    if isinstance(written, dict) and isinstance(value, dict):
+        for key in {**value, **written}:
+            if not values_agree(written.get(key), value.get(key), ROUNDING):
+                return f"{name}.{key}", written.get(key), value.get(key)
+    return name, written, value
 
 
 def _shorten(value: Any) -> str:
