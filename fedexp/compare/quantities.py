@@ -12,7 +12,7 @@ from fedexp.maths.curve_metrics import (
     best,
     final,
     higher_is_better,
-    is_metric_name,
+    is_number_name,
     rounds_to,
     time_to,
 )
@@ -47,7 +47,7 @@ class Quantity:
 def metric_names(runs: Sequence[Run]) -> list[str]:
     """The quantities that are the end of a metric's course or an area: of built-in metrics, and those of the runs."""
     columns = [str(name) for run in runs for name in run.metrics if str(name).startswith("test_")]
-    metrics = [*HIGHER_IS_BETTER, *filter(is_metric_name, (name.removeprefix("test_") for name in columns))]
+    metrics = [*HIGHER_IS_BETTER, *filter(is_number_name, (name.removeprefix("test_") for name in columns))]
     return ["loss_auc", *dict.fromkeys(name for metric in metrics for name in (f"test_{metric}", f"{metric}_auc"))]
 
 

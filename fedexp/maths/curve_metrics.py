@@ -25,8 +25,13 @@ def metric_name(entry: str) -> str:
 
 
 def is_metric_name(name: str) -> bool:
-    """Whether this may be one number's name in a table: a built-in metric's, a user's function's, a class's recall."""
-    return name.startswith(RECALL) or (name.isidentifier() and name not in ("loss", *MULTI_VALUED))
+    """Whether a metric that is one number may have this name in a table: a built-in one, or a function of the user."""
+    return name.isidentifier() and name not in ("loss", *MULTI_VALUED)
+
+
+def is_number_name(name: str) -> bool:
+    """Whether this may be one number's name in a table: a metric's, or that of the recall of a class."""
+    return name.startswith(RECALL) or is_metric_name(name)
 
 
 def higher_is_better(name: str) -> bool:

@@ -87,7 +87,7 @@ def test_a_finished_run_is_loaded_from_its_folder(digits):
 
 
 def test_a_folder_without_a_run_is_one_line(tmp_path):
-    with pytest.raises(ConfigError, match="must be the folder of a run that has a round"):
+    with pytest.raises(ConfigError, match=r"must be the folder of a run, but has no metrics\.csv"):
         load(tmp_path)
 
 

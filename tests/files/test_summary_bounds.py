@@ -119,9 +119,7 @@ def test_a_first_model_is_no_result(capsys: pytest.CaptureFixture[str]):
     assert cli.main(["run", "-q", "experiment=smoke", "local.lr=1e30", "hydra.run.dir=lost"]) == 1
     complaint(capsys)
     assert cli.main(["resume", "-q", "lost", "--fail-if", "final_accuracy < 0"]) == 1
-    assert complaint(capsys) == (
-        "fedexp: failed: final_accuracy < 0 cannot be judged for lost: in all its rounds the model stayed as it was"
-    )
+    assert complaint(capsys).startswith("fedexp: no update of any round was finite, so all were dropped")
 
 
 def test_resume_refuses_a_bound_for_a_search(capsys: pytest.CaptureFixture[str]):

@@ -12,7 +12,7 @@ from fedexp.maths.curve_metrics import (
     best,
     final,
     higher_is_better,
-    is_metric_name,
+    is_number_name,
     rounds_to,
     time_to,
 )
@@ -89,7 +89,7 @@ def further_metrics(runs: Iterable[Run], metric: str) -> list[str]:
     names = [column.removeprefix("test_") for column in columns if column.startswith("test_")]
     hidden = sum(name.startswith(RECALL) for name in names) > _MOST_RECALLS
     return [
-        name for name in names if is_metric_name(name) and name != metric and not (hidden and name.startswith(RECALL))
+        name for name in names if is_number_name(name) and name != metric and not (hidden and name.startswith(RECALL))
     ]
 
 
