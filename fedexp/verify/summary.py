@@ -54,8 +54,8 @@ def summary_complaints(record: RunRecord, rerun: Rerun, tolerance: float) -> Ite
         elif not name.endswith(".seconds") and not values_agree(
             written[name], value, max(tolerance, ROUNDING) if measured else ROUNDING
         ):
-            key, said, found = _first_difference(name, written[name], value)
-            yield f"{path} says {key} {_shorten(said)}, but it comes to {_shorten(found)}"
+            key, old_value, new_value = _first_difference(name, written[name], value)
+            yield f"{path} says {key} {_shorten(old_value)}, but it comes to {_shorten(new_value)}"
     inner = (
         (name, key) for name, expected_keys in PROVENANCE.items() for key in written.get(name) or () if expected_keys
     )
