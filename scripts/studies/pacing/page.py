@@ -144,10 +144,12 @@ def section(dataset: str, folder: Path) -> str:
     found, trials = read(folder / f"{dataset}.csv"), read(folder / f"{dataset}_trials.csv")
     setting = SETTINGS[dataset]
     parts = [f"## {TITLES[dataset]}"]
-    if not found:
-        methods = len(yaml.safe_load((HERE / "methods.yaml").read_text()))
-        count = len(FLEETS) * methods * (setting.trials + setting.seeds)
-        parts.append(f"Not run yet: {len(FLEETS)} fleets, {methods} methods, {count} runs.")
+    methods = len(yaml.safe_load((HERE / "methods.yaml").read_text()))
+    count = len(FLEETS) * methods * (setting.trials + setting.seeds)
+    done = sum(len(lines) for table in (found, trials) for of_fleet in table.values() for lines in of_fleet.values())
+    if done < count:
+        state = f"So far {done} of {count} runs, trials included" if done else f"Not run yet: {count} runs"
+        parts.append(f"{state}, of {len(FLEETS)} fleets and {methods} methods.")
     for fleet, told in FLEETS.items():
         if fleet in found:
             parts += [f"### {told}", results(found[fleet], setting.targets).markdown().strip()]
