@@ -12,11 +12,11 @@ from argparse import Namespace
 from pathlib import Path
 
 from fedexp.commands.arguments import candidates
-from fedexp.commands.arguments.fail_if import add_fail_if_flag, failed_bounds, read_bounds, report_failed
+from fedexp.commands.arguments.fail_if import add_fail_if_flag, read_bounds, report_failed
 from fedexp.commands.arguments.json_document import add_json_flag, add_quiet_flag, json_document, silence_stdout
 from fedexp.commands.arguments.parsing import Parser, integer_at_least
 from fedexp.commands.arguments.trust_flag import add_trust_flag, trust_of
-from fedexp.commands.run import describe, describe_failed_points
+from fedexp.commands.run import conclude, describe_failed_points
 from fedexp.core.errors import ConfigError
 from fedexp.files.untrusted import refuse_special_files
 from fedexp.process.torchrun import rank
@@ -47,11 +47,9 @@ def act(words: list[str]) -> int:
         )
     bounds, folder = read_bounds(arguments), Path(arguments.words[0])
     with json_document(arguments.json and not rank()) as content, silence_stdout(arguments.quiet):
-        with describe_failed_points(content, bounds):
+        with describe_failed_points(arguments, content, bounds):
             code = _continue(folder, arguments.words[1:], arguments)
-        failed = [] if rank() else failed_bounds(bounds, folder)
-        if arguments.json:
-            content |= {**describe(folder), "failed": failed}
+        failed = [] if rank() else conclude(arguments, content, bounds, folder)
     return code or report_failed(failed)
 
 

@@ -55,30 +55,34 @@ def act(words: list[str]) -> int:
     with (
         json_document(arguments.json) as content,
         silence_stdout(arguments.quiet),
-        describe_failed_points(content, bounds),
+        describe_failed_points(arguments, content, bounds),
     ):
         folder = launch(arguments, bounds)
-        failed = failed_bounds(bounds, folder) if folder is not None else []
-        if arguments.json and folder is not None:
-            content |= {**describe(folder), "failed": failed}
+        failed = [] if folder is None else conclude(arguments, content, bounds, folder)
     return report_failed(failed)
 
 
 @contextmanager
-def describe_failed_points(content: dict[str, Any], bounds: Sequence[Bound]) -> Iterator[None]:
+def describe_failed_points(arguments: Namespace, content: dict[str, Any], bounds: Sequence[Bound]) -> Iterator[None]:
     """Fills the document of a sweep of which points failed, and prints which bounds hold; the error goes on."""
     from fedexp.sweep.command import PointsFailed
 
     try:
         yield
     except PointsFailed as stop:
-        failed = failed_bounds(bounds, stop.folder)
-        report_failed(failed)
-        content |= {**describe(stop.folder), "failed": failed}
+        report_failed(conclude(arguments, content, bounds, stop.folder))
         raise
 
 
-def describe(folder: Path) -> dict[str, Any]:
+def conclude(arguments: Namespace, content: dict[str, Any], bounds: Sequence[Bound], folder: Path) -> list[str]:
+    """Fills the document of a run or a sweep, if asked to; returns the bounds that hold, a line each."""
+    failed = failed_bounds(bounds, folder)
+    if arguments.json:
+        content |= {**_describe(folder), "failed": failed}
+    return failed
+
+
+def _describe(folder: Path) -> dict[str, Any]:
     """What --json says of a finished run or a sweep."""
     if folders.is_sweep(folder):
         from fedexp.sweep.frame import points

@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.compare import equality
-from fedexp.config import catalog
-from fedexp.config.location import conf_dir
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
 from fedexp.report.read.idle import MARK, is_idle
-from fedexp.report.read.methods import differing_keys, differing_options, freeze, labels, options, settings
+from fedexp.report.read.methods import (
+    changed_words,
+    differing_keys,
+    differing_options,
+    freeze,
+    labels,
+    options,
+    settings,
+)
 from fedexp.report.read.runs import Run
 
 _NOT_THE_METHOD = (*equality.DATA, "partition", "setting", "experiment")  # data, and bundles of settings
@@ -212,11 +218,7 @@ def _differing_settings(a: Run, b: Run) -> list[str]:
 
 def _changed_keys(run: Run, group: str) -> list[str]:
     """The keys of a run's part that are not at their defaults."""
-    option = options(run).get(group)
-    if option is None:
-        return []
-    words = catalog.changed_keys(conf_dir(), group, option, lambda key: run.config.get(f"{group}.{key}"))
-    return [f"{group}.{word.partition('=')[0]}" for word in words]
+    return [f"{group}.{word.partition('=')[0]}" for word in changed_words(run, group)]
 
 
 def _setting_text(run: Run, key: str) -> str:

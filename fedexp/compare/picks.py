@@ -31,10 +31,11 @@ def pick_runs(selected_runs: Sequence[Run], folders: Sequence[Path], wishes: Map
                 )
             run_keys = [name for run in selected_runs for name in (*methods.options(run), *run.config)]
             run_keys.append("seed")
-            if key in catalog.groups(conf_dir()) and key not in run_keys:
-                raise ConfigError(f"no run below {', '.join(map(str, folders))} has chosen a {key}")
             if key not in run_keys:
-                names = dict.fromkeys([*run_keys, *catalog.groups(conf_dir())])
+                groups = catalog.groups(conf_dir())
+                if key in groups:
+                    raise ConfigError(f"no run below {', '.join(map(str, folders))} has chosen a {key}")
+                names = dict.fromkeys([*run_keys, *groups])
                 raise ConfigError(f"no run has a key {key}; {did_you_mean(key, [*names])}")
             available = ", ".join(sorted(set(values)))
             raise ConfigError(f"no run below {', '.join(map(str, folders))} has {key}={value}; there: {available}")

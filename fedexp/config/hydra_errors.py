@@ -97,9 +97,9 @@ def explain_unreadable(override: str) -> str:
     words = re.split(r"[\s,]+", override)
     if len(words) > 1 and all(re.fullmatch(r"\+*[\w./@]+=[^\s=]+", word) for word in words):
         return f"cannot read {override!r}; write each apart: {' '.join(words)}"
-    if not equal and isinstance(catalog.root(conf_dir()).get(override), str | int | float):
-        return f"cannot read {override!r}; write {override}=VALUE"
     if not equal:
+        if isinstance(catalog.root(conf_dir()).get(override), str | int | float):
+            return f"cannot read {override!r}; write {override}=VALUE"
         group = groups_with_option(override)
         return f"cannot read {override!r}; {f'it belongs to {group}' if group else 'write key=value or group=option'}"
     if not re.fullmatch(r"\+{0,2}~?[\w./@:-]+", key) or key.startswith("-"):

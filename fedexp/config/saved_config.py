@@ -62,7 +62,7 @@ def save(folder: Path, composed: DictConfig, config: dict[str, Any]) -> None:
         write_atomically(yaml_path(folder, name), as_text(content).encode())
     references = {key: value for key, value in flatten_keys(_plain(written)).items() if "${" in str(value)}
     choices = _plain(composed.hydra.runtime.choices)
-    _write(folder, SavedConfig(config, references, choices, _plain(words), own_modules.module_digests(config)))
+    write(folder, SavedConfig(config, references, choices, _plain(words), own_modules.module_digests(config)))
 
 
 def replace_part(folder: Path, role: str, node: dict[str, Any]) -> None:
@@ -71,16 +71,16 @@ def replace_part(folder: Path, role: str, node: dict[str, Any]) -> None:
     references = {key: value for key, value in saved.references.items() if key.partition(".")[0] != role}
     saved = replace(saved, config={**saved.config, role: without_passwords(node)}, references=references)
     write_atomically(yaml_path(folder, "config"), yaml.safe_dump(saved.raw_config, sort_keys=False).encode())
-    _write(folder, saved)
+    write(folder, saved)
 
 
-def copy(source: Path, target: Path, *, with_seed: bool) -> None:
-    """Copies the config of a folder; without the seed only who guesses it can draw again what was drawn."""
-    saved = read(source)
-    if not with_seed:
-        words = [word for word in saved.overrides if not is_seed(word)]
-        saved = replace(saved, config={**saved.config, "seed": None}, overrides=words)
-    _write(target, saved)
+def read_shared(folder: Path, *, with_seed: bool) -> SavedConfig:
+    """The config of a folder as others see it; without the seed only who guesses it can draw again what was drawn."""
+    saved = read(folder)
+    if with_seed:
+        return saved
+    words = [word for word in saved.overrides if not is_seed(word)]
+    return replace(saved, config={**saved.config, "seed": None}, overrides=words)
 
 
 def is_seed(word: str) -> bool:
@@ -88,7 +88,8 @@ def is_seed(word: str) -> bool:
     return key_of(word) == "seed"
 
 
-def _write(folder: Path, saved: SavedConfig) -> None:
+def write(folder: Path, saved: SavedConfig) -> None:
+    """Writes the `config.json` of a folder, whole or not at all."""
     text = json.dumps(asdict(saved), indent=2, ensure_ascii=False)
     write_atomically(folder / NAME, f"{text}\n".encode())
 

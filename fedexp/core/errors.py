@@ -37,10 +37,16 @@ class RunError(OneLineError, RuntimeError):
 
 def did_you_mean(name: str, names: Sequence[str]) -> str:
     """A hint for a mistyped name: the closest known ones; where nothing is close all of them, of many the first few."""
+    return nearest_hint(name, names) or "known: " + (
+        ", ".join(sorted(names)) if len(names) <= MAX_LISTED else closest_names(name, names)
+    )
+
+
+def nearest_hint(name: str, names: Sequence[str]) -> str:
+    """`did you mean ...?` with the closest known names; empty where nothing is close."""
     same = [candidate for candidate in names if normalize_word(candidate) == normalize_word(name)]
-    if close := same or _close_names(name, names):
-        return "did you mean " + " or ".join(close) + "?"
-    return "known: " + (", ".join(sorted(names)) if len(names) <= MAX_LISTED else closest_names(name, names))
+    close = same or _close_names(name, names)
+    return f"did you mean {' or '.join(close)}?" if close else ""
 
 
 def _close_names(name: str, names: Sequence[str]) -> list[str]:

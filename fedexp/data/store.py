@@ -14,11 +14,12 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.core.errors import ConfigError, nearest_hint
 from fedexp.data import npy_header
 from fedexp.files.atomic import atomic_path
 
 Arrays = dict[str, np.ndarray]
+_LISTED = 1000  # of a folder's entries, among which a mistyped name is looked up
 
 
 def cache_dir() -> Path:
@@ -36,9 +37,6 @@ def cure(name: str, folder: str) -> str:
     return f'run "fedexp data download {name}", or set data_dir or FEDEXP_DATA to the folder that holds {folder}/'
 
 
-_LISTED = 1000  # of a folder's entries, among which a mistyped name is looked up
-
-
 def find_user_path(path: Path, directory: Path, fits: Callable[[Path], bool]) -> Path | None:
     """A user's own file or folder; a relative path is looked up in the current folder, then in the data root."""
     with suppress(RuntimeError):  # ~NAME of nobody here
@@ -54,18 +52,19 @@ def find_user_file(path: Path, directory: Path, key: str, ending: str) -> Path:
     """
     if (user_file := find_user_path(path, directory, os.path.isfile)) is not None:
         return user_file
-    names = [entry.name for folder in (path.parent, directory / path.parent) for entry in _entries(folder)]
-    hint = did_you_mean(path.name, list(dict.fromkeys(names)))
-    problem = f"there is no {path} here or in {directory}{f'; {hint}' if hint.startswith('did') else ''}"
     if (existing := find_user_path(path, directory, os.path.lexists)) is not None:
         problem = f"{existing} is a folder, a pipe, or a link that leads nowhere"
+    else:
+        names = dict.fromkeys(name for folder in (path.parent, directory / path.parent) for name in _names(folder))
+        hint = nearest_hint(path.name, [*names])
+        problem = f"there is no {path} here or in {directory}{f'; {hint}' if hint else ''}"
     raise ConfigError(f"{key} must be a {ending} file, but {problem}")
 
 
-def _entries(folder: Path) -> list[Path]:
-    """The first of what lies in a folder; nothing if it cannot be read."""
+def _names(folder: Path) -> list[str]:
+    """The names of the first of what lies in a folder; none if it cannot be read."""
     with suppress(OSError):
-        return sorted(islice(folder.iterdir(), _LISTED))
+        return sorted(entry.name for entry in islice(folder.iterdir(), _LISTED))
     return []
 
 

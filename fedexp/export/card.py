@@ -8,18 +8,13 @@ from fedexp.config import saved_config
 from fedexp.export.client_scores import client_scores, example_counts
 from fedexp.export.trained_model import TrainedModel
 from fedexp.export.usage import usage
+from fedexp.maths.metric_names import column_text
 from fedexp.report.draw.markdown import escape_markdown
 from fedexp.report.read import runs
 from fedexp.report.read.methods import options, single_label
 from fedexp.verify.record import RunRecord
 
 NAME = "card.md"
-_SPREADS = {
-    "personal_worst_decile": "{}, the worst tenth of clients",
-    "personal_best_decile": "{}, the best tenth of clients",
-    "personal_std": "{}, standard deviation over clients",
-    "personal_jain": "{}, Jain's index over clients",
-}
 _NEEDS_MODULE = " and the module that made the network, which is not in this folder"
 _ACCOUNTANTS = {"epsilon_pld": "privacy loss distributions (PLD)", "epsilon_rdp": "Rényi differential privacy (RDP)"}
 _STATISTICS = {
@@ -40,9 +35,7 @@ def card(trained: TrainedModel, files: Mapping[str, str], obstacle: str) -> str:
     `obstacle` says why the network's source is not among them, if it is not.
     """
     record = trained.record
-    words = saved_config.read(record.folder).overrides
-    if trained.draws_noise:
-        words = [word for word in words if not saved_config.is_seed(word)]
+    words = saved_config.read_shared(record.folder, with_seed=not trained.draws_noise).overrides
     owner_text = "Everybody's model" if trained.client is None else f"The model that client {trained.client} uses"
     companion = f"{_NEEDS_MODULE} ({obstacle})" if obstacle else " alone"
     sections = [
@@ -97,7 +90,6 @@ def _score_table(trained: TrainedModel) -> str:
     line, alone = trained.record.lines[trained.round], trained.exp.scenario.trains_alone
     subject = "a mean over the clients' own models" if alone else "everybody's model"
     examples = "own test examples" if trained.exp.evaluation.own_test else "held-out examples"
-    spreads = {name: text.format(trained.exp.metrics[0]) for name, text in _SPREADS.items()}
     data_names = {
         "test": f"test examples, {subject}",
         "validation": f"the server's validation examples, {subject}",
@@ -105,7 +97,7 @@ def _score_table(trained: TrainedModel) -> str:
     }
     rows = _client_rows(trained)
     rows += [
-        f"| {spreads.get(name, name.partition('_')[2])} | {float(text):.4g} | {data_names[kind]} |"
+        f"| {column_text(name, trained.exp.metrics[0])} | {float(text):.4g} | {data_names[kind]} |"
         for kind in data_names
         for name, text in line.items()
         if name.startswith(f"{kind}_") and text

@@ -51,7 +51,8 @@ def _write_files(trained: TrainedModel, folder: Path, *, as_onnx: bool) -> dict[
     torch.save(entries, folder / WEIGHTS)
     (folder / SAFETENSORS).write_bytes(as_safetensors(entries))
     _write_json(folder / encoder.NAME, trained.encoder.as_json())
-    saved_config.copy(trained.record.folder, folder, with_seed=not trained.draws_noise)
+    config = saved_config.read_shared(trained.record.folder, with_seed=not trained.draws_noise)
+    saved_config.write(folder, config)
     files = {
         WEIGHTS: "the weights, a plain state dict (`torch.load(..., weights_only=True)`)",
         SAFETENSORS: "the same weights for other frameworks",

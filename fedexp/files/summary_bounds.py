@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.core.errors import ConfigError, nearest_hint
 from fedexp.files.atomic import display_path
 
 SIGNS: Mapping[str, Callable[[float, float], bool]] = {
@@ -66,11 +66,11 @@ def parse(text: str) -> Bound:
     """Reads one condition; raises ConfigError if it is none."""
     match = _FORM.fullmatch(text)
     if not match or not (_OF_METRIC.fullmatch(match[1]) or _OTHERS.fullmatch(match[1])):
-        nearest = did_you_mean(re.sub(r"^test_", "final_", match[1]), _EXAMPLES) if match else ""
+        nearest = nearest_hint(re.sub(r"^test_", "final_", match[1]), _EXAMPLES) if match else ""
         raise ConfigError(
             f'--fail-if must be "NAME SIGN NUMBER" with a number of summary.json (final_accuracy, best_accuracy, '
             f'accuracy_auc, roa@0.9, rounds, host_s, ...), e.g. "final_accuracy < 0.8", got {text!r}'
-            + (f"; {nearest}" if nearest.startswith("did") else "")
+            + (f"; {nearest}" if nearest else "")
         )
     return Bound(match[1], match[2], float(match[3]))
 

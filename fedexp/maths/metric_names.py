@@ -26,11 +26,21 @@ def metric_text(name: str) -> str:
 
 _KINDS = {"test": "Test", "validation": "Validation", "personal": "Personal", "site": "Site"}
 _OVER_CLIENTS = {
-    "worst_decile": "{}, worst tenth of clients",
-    "best_decile": "{}, best tenth of clients",
-    "std": "{}, deviation over clients",
-    "jain": "{}, Jain's index over clients",
+    "personal_worst_decile": "{}, the worst tenth of clients",
+    "personal_best_decile": "{}, the best tenth of clients",
+    "personal_std": "{}, standard deviation over clients",
+    "personal_jain": "{}, Jain's index over clients",
 }
+
+
+def column_text(column: str, measure: str) -> str:
+    """What a column of metrics.csv measures, without its kind of data; `measure` is what its main metric is called.
+
+    Example:
+        >>> column_text("test_macro_f1", "AUROC"), column_text("personal_worst_decile", "AUROC")
+        ('macro_f1', 'AUROC, the worst tenth of clients')
+    """
+    return _OVER_CLIENTS[column].format(measure) if column in _OVER_CLIENTS else column.partition("_")[2]
 
 
 def column_title(column: str, metric: str) -> str:
@@ -40,11 +50,8 @@ def column_title(column: str, metric: str) -> str:
         >>> column_title("test_macro_f1", "accuracy"), column_title("personal_jain", "accuracy")
         ('Test macro F1', "Personal accuracy, Jain's index over clients")
     """
-    kind, _, name = column.partition("_")
-    if kind not in _KINDS:
-        return column
-    text = _OVER_CLIENTS[name].format(metric_text(metric)) if name in _OVER_CLIENTS else metric_text(name)
-    return f"{_KINDS[kind]} {text}"
+    kind = column.partition("_")[0]
+    return f"{_KINDS[kind]} {metric_text(column_text(column, metric_text(metric)))}" if kind in _KINDS else column
 
 
 def metric_title(name: str) -> str:

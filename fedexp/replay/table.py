@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedexp.core.errors import ConfigError, did_you_mean, normalize_word
+from fedexp.core.errors import ConfigError, did_you_mean, nearest_hint, normalize_word
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.replay import catalog
@@ -119,12 +119,17 @@ def load(name: str) -> PublishedTable:
 
 def _guess(name: str) -> str:
     """The tables that are meant by a word: those of a similar name, else those whose sources speak of it."""
-    similar, word = did_you_mean(name, catalog.names()), normalize_word(name)
-    if similar.startswith("did you mean") or len(word) < _SHORTEST:
-        return similar
-    tables = map(read, (catalog.tables_dir() / f"{table}{ENDING}" for table in catalog.names()))
-    about = [table.name for table in tables if word in normalize_word(f"{table.label} {table.about} {table.source}")]
-    return f"{', '.join(about)} speak{'s' * (len(about) == 1)} of it" if about else similar
+    if nearest := nearest_hint(name, catalog.names()):
+        return nearest
+    word, about = normalize_word(name), []
+    if len(word) >= _SHORTEST:
+        tables = map(read, (catalog.tables_dir() / f"{table}{ENDING}" for table in catalog.names()))
+        about = [
+            table.name for table in tables if word in normalize_word(f"{table.label} {table.about} {table.source}")
+        ]
+    if about:
+        return f"{', '.join(about)} speak{'s' * (len(about) == 1)} of it"
+    return did_you_mean(name, catalog.names())
 
 
 def read(path: Path) -> PublishedTable:

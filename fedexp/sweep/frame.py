@@ -25,18 +25,12 @@ def frame(folder: Path) -> "pd.DataFrame":
     """
     import pandas as pd
 
+    entries = points(folder)
     rows = [
-        {
-            **point["varied"],
-            "seed": point["seed"],
-            "folder": point["folder"],
-            **point["numbers"],
-            "failed": point["error"],
-        }
-        for point in points(folder)
+        {**point["varied"], "seed": point["seed"], "folder": point["folder"], **point["numbers"]} for point in entries
     ]
-    failed = any(row["failed"] for row in rows)
-    return pd.DataFrame(rows).drop(columns=[] if failed else ["failed"])
+    failures = [point["error"] for point in entries]
+    return pd.DataFrame(rows).assign(**{"failed": failures} if any(failures) else {})
 
 
 def points(folder: Path) -> list[dict[str, Any]]:
@@ -54,17 +48,15 @@ def points(folder: Path) -> list[dict[str, Any]]:
     keys = [key for key in dict.fromkeys([*lists, *sweep_table.swept_keys(runs)]) if key != "seed"]
     configs = [saved_config.read(point_folder) for point_folder in folders]
     failures = [read_failure(point_folder) for point_folder in folders]
-    summaries = [
-        {} if failure else summary_json.read(point_folder) or {}
-        for point_folder, failure in zip(folders, failures, strict=True)
-    ]
+    summaries = [summary_json.read(point_folder) or {} for point_folder in folders]
     main = next((summary_json.main_metric(summary) for summary in summaries if summary), "accuracy")
+    numbers = [form.format(main=main) for form in NUMBERS]
     return [
         {
             "varied": {key: _value(saved, key, run.overrides.get(key)) for key in keys},
             "seed": saved.config.get("seed"),
             "folder": str(point_folder.absolute()),
-            "numbers": {form.format(main=main): summary.get(form.format(main=main)) for form in NUMBERS},
+            "numbers": {name: None if failure else summary.get(name) for name in numbers},
             "error": failure,
         }
         for point_folder, run, summary, saved, failure in zip(folders, runs, summaries, configs, failures, strict=True)

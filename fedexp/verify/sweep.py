@@ -90,13 +90,11 @@ def _ambiguous_points(points: list[Path]) -> Iterator[str]:
     first: dict[Any, tuple[Path, Any]] = {}
     for point_folder in points:
         run = runs.read(point_folder)
-        words = frozenset(
-            word for word in saved_config.read(point_folder).overrides if word.lstrip("+").partition("=")[0] != "seed"
-        )
+        words = frozenset(word for word in saved_config.read(point_folder).overrides if not saved_config.is_seed(word))
         kind = methods.freeze(methods.options(run)), methods.freeze(methods.settings(run))
         first_folder, first_kind = first.setdefault(words, (point_folder, kind))
         if first_kind != kind:
-            yield (f"{display_path(first_folder)} and {display_path(point_folder)} differ in more than their words say")
+            yield f"{display_path(first_folder)} and {display_path(point_folder)} differ in more than their words say"
 
 
 def _table_complaints(folder: Path, points: list[Path], trust: Trust) -> Iterator[str]:

@@ -255,7 +255,7 @@ def ending_early(folder: Path) -> None:
 METRICS_END = "metrics.csv ends with 9"
 FORGED = {
     "a better final accuracy": (forge_summary(final_accuracy=0.99), "summary.json says final_accuracy 0.99, but it"),
-    "an accuracy never reached": (forge_summary(roa={"0.9": 1}), "summary.json says roa"),
+    "an accuracy never reached": (forge_summary(roa={"0.9": 1}), "summary.json says roa.0.3 null, but it comes to 2"),
     "an area": (forge_summary(loss_auc=1.0), "summary.json says loss_auc 1.0, but it comes to "),
     "more updates": (forge_summary(updates=1), "summary.json says updates 1, but it comes to 27"),
     "other data": (forge_summary(data_sha256="0" * 64), "summary.json says data_sha256 "),

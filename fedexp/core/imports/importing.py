@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.core.errors import ConfigError, nearest_hint
 from fedexp.core.imports import own_files
 from fedexp.core.user_code import refuse_changed_settings, refuse_errors
 
@@ -79,8 +79,8 @@ def _add_working_folder(package: str) -> None:
 def _similar(module: str, name: str) -> str:
     """A hint at what a module has, that is close to a name; empty where nothing is."""
     names = [public for public in dir(sys.modules.get(module)) if not public.startswith("_")]
-    hint = did_you_mean(name, names) if names else ""
-    return f"; {hint}" if hint.startswith("did") else ""
+    hint = nearest_hint(name, names)
+    return f"; {hint}" if hint else ""
 
 
 def _missing_module(target: str, module: str, ours: bool) -> str:
@@ -91,6 +91,5 @@ def _missing_module(target: str, module: str, ours: bool) -> str:
     if ours:
         return f"there is no module {module}"
     files = [path.stem for path in Path.cwd().glob("*.py")]
-    hint = did_you_mean(module, files) if files else ""
-    cure = hint if hint.startswith("did") else "go to its folder, put that on PYTHONPATH, or install it"
+    cure = nearest_hint(module, files) or "go to its folder, put that on PYTHONPATH, or install it"
     return f"there is no module {module} here; {cure}"

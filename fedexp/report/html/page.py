@@ -16,7 +16,7 @@ from fedexp.report.topics import provenance, setup, tables
 from fedexp.report.topics.grid import notes
 from fedexp.report.topics.grid.panel import panels
 from fedexp.report.topics.setup import Fact
-from fedexp.report.topics.tables import ALL, Table, View
+from fedexp.report.topics.tables import Table, View
 
 _LONG, _LONG_CLASS = 48, ' class="long"'  # letters of a fact that has a row to itself
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -36,12 +36,13 @@ def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: V
 
 @style.style()
 def write_grid(
-    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str], view: View = ALL
+    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str], view: View
 ) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
     runs = [run for method in methods for run in method.every_run]
-    shown = sections.grid_sections(panels(runs, by, interval=view.interval, percent=view.percent), by)
-    head = _head(f"{by[0]} by {by[1]}", notes.explain(runs, view))
+    shown_panels = panels(runs, by, view)
+    shown = sections.grid_sections(shown_panels, by)
+    head = _head(f"{by[0]} by {by[1]}", notes.explain(runs, shown_panels[0]))
     introduction = _facts_html(
         [*notes.facts(runs, by), *setup.shared_facts(methods), *setup.command_facts(methods)]
     ) + _caveats_html(caveats)

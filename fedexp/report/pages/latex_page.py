@@ -12,7 +12,7 @@ from fedexp.report.read.methods import Method
 from fedexp.report.topics import tables
 from fedexp.report.topics.grid import notes
 from fedexp.report.topics.grid.panel import panels
-from fedexp.report.topics.tables import ALL, Table, View
+from fedexp.report.topics.tables import Table, View
 
 _WIDTH = 110
 TitledGrids = Sequence[tuple[str, Grid]]
@@ -27,15 +27,13 @@ def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: V
 
 
 def write_grid(
-    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str], view: View = ALL
+    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str], view: View
 ) -> list[tuple[str, Grid]]:
     """Writes the tables of final accuracies by two settings, and returns them with their titles."""
     runs = [run for method in methods for run in method.every_run]
-    titled_grids = sections.titled_tables(panels(runs, by, interval=view.interval, percent=view.percent), by)
-    write_atomically(
-        page,
-        compose(titled_grids, [notes.explain(runs, view), *caveats]).encode(),
-    )
+    shown_panels = panels(runs, by, view)
+    titled_grids = sections.titled_tables(shown_panels, by)
+    write_atomically(page, compose(titled_grids, [notes.explain(runs, shown_panels[0]), *caveats]).encode())
     return titled_grids
 
 

@@ -14,7 +14,7 @@ from fedexp.report.topics import provenance, setup, tables
 from fedexp.report.topics.grid import notes
 from fedexp.report.topics.grid.panel import panels
 from fedexp.report.topics.setup import Fact
-from fedexp.report.topics.tables import ALL, Table, View
+from fedexp.report.topics.tables import Table, View
 
 _PICTURES = ("png", "pdf", "svg")
 
@@ -32,14 +32,14 @@ def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: V
 
 @style.style()
 def write_grid(
-    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str], view: View = ALL
+    page: Path, methods: Sequence[Method], by: tuple[str, str], caveats: Sequence[str], view: View
 ) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
     runs = [run for method in methods for run in method.every_run]
-    shown_panels = panels(runs, by, interval=view.interval, percent=view.percent)
+    shown_panels = panels(runs, by, view)
     shown = sections.grid_sections(shown_panels, by)
     facts = [*notes.facts(runs, by), *setup.shared_facts(methods), *setup.command_facts(methods)]
-    lead = f"# {by[0]} by {by[1]}\n\n{escape_markdown(notes.explain(runs, view))}\n\n{_facts_list(facts)}\n"
+    lead = f"# {by[0]} by {by[1]}\n\n{escape_markdown(notes.explain(runs, shown_panels[0]))}\n\n{_facts_list(facts)}\n"
     csv = {
         section.name: panel.frame(by).to_csv(index=False) for section, panel in zip(shown, shown_panels, strict=True)
     }

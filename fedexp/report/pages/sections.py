@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedexp.maths.metric_names import metric_text
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.draw.section import Section
 from fedexp.report.read.methods import Method
@@ -99,10 +98,4 @@ def grid_sections(panels: Sequence[Panel], by: tuple[str, str]) -> list[Section]
 
 def titled_tables(panels: Sequence[Panel], by: tuple[str, str]) -> list[tuple[str, Grid]]:
     """The table of each panel of two settings, with its title."""
-    return [
-        (
-            panel.title or f"Final test {metric_text(panel.metric)}{' in %' if panel.percent else ''}",
-            panel.grid(" / ".join(by)),
-        )
-        for panel in panels
-    ]
+    return [(panel.title or f"Final test {panel.measure}", panel.grid(" / ".join(by))) for panel in panels]

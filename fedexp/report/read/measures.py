@@ -46,12 +46,6 @@ def statistic(values: Sequence[float | None]) -> Statistic:
     )
 
 
-def spread_text(interval: bool) -> str:
-    """What stands behind a mean and ±, in words."""
-    kind = "half of Student's 95 % interval of the mean" if interval else "sample standard deviation"
-    return f"{kind} over the seeds"
-
-
 def half_interval(value: Statistic) -> float | None:
     """Half the width of Student's 95 % interval of the mean; None where there is no deviation."""
     return None if value.std is None else student_quantile(value.count - 1) * value.std / math.sqrt(value.count)

@@ -112,6 +112,14 @@ def settings(run: Run) -> dict[str, Any]:
     }
 
 
+def changed_words(run: Run, group: str) -> list[str]:
+    """The keys of a run's part that are not at their defaults, as `key=value`."""
+    option = options(run).get(group)
+    if option is None:
+        return []
+    return catalog.changed_keys(conf_dir(), group, option, lambda key: run.config.get(f"{group}.{key}"))
+
+
 def _group_config(run: Run, name: str) -> dict[str, Any]:
     """What the config says of a group, as it was composed: nothing where the run is too old to know it."""
     node = {key.removeprefix(f"{name}."): value for key, value in run.config.items() if key.startswith(f"{name}.")}

@@ -118,12 +118,7 @@ def _ledger_table(methods: Sequence[Method]) -> list[tuple[str, Grid]]:
     shown_columns = {name: column for name, column in columns.items() if any(cell != "-" for cell in column)}
     rows = list(zip([method.label for method in methods], *shown_columns.values(), strict=True))
     return (
-        [
-            (
-                "The ledger of each run by itself, mean over finished seeds",
-                Grid(("method", *shown_columns), rows),
-            )
-        ]
+        [("The ledger of each run by itself, mean over finished seeds", Grid(("method", *shown_columns), rows))]
         if shown_columns
         else []
     )

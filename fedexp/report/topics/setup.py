@@ -13,7 +13,7 @@ from fedexp.maths.significance import pairs_needed
 from fedexp.report.draw.picture_data import number_text
 from fedexp.report.read import sweeps
 from fedexp.report.read.measures import Statistic
-from fedexp.report.read.methods import Method, options
+from fedexp.report.read.methods import Method, changed_words, options
 from fedexp.report.read.runs import Run
 from fedexp.report.topics.tables import Table
 
@@ -143,7 +143,7 @@ def part_text(run: Run, group: str, option: str) -> str:
     inner = catalog.inner_choices(conf_dir(), group, option).items()
     chosen = options(run)
     words = [f"{key.rpartition('.')[2]}={chosen[key]}" for key, usual in inner if chosen.get(key, usual) != usual]
-    words += catalog.changed_keys(conf_dir(), group, option, lambda key: run.config.get(f"{group}.{key}"))
+    words += changed_words(run, group)
     return f"{option} ({', '.join(words)})" if words else option
 
 

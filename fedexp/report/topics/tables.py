@@ -25,7 +25,6 @@ from fedexp.report.read.measures import (
     half_interval,
     host_numbers,
     simulated_numbers,
-    spread_text,
     statistic,
     thresholds,
 )
@@ -52,7 +51,8 @@ class View:
     @property
     def spread(self) -> str:
         """What stands behind a mean and ±, in words."""
-        return spread_text(self.interval)
+        kind = "half of Student's 95 % interval of the mean" if self.interval else "sample standard deviation"
+        return f"{kind} over the seeds"
 
 
 ALL = View()

@@ -14,6 +14,7 @@ from fedexp.report.pages.sections import grid_sections
 from fedexp.report.read.runs import collect_runs
 from fedexp.report.topics.grid import notes
 from fedexp.report.topics.grid.panel import name_methods, panels
+from fedexp.report.topics.tables import View
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_what_else_differs_makes_panels(make_run, tmp_path: Path):
 
 
 def test_half_of_the_interval_stands_behind_a_mean_if_asked_for(study: Path):
-    (panel,) = panels(collect_runs([study])[0], ("aggregator", "attack"), interval=True)
+    (panel,) = panels(collect_runs([study])[0], ("aggregator", "attack"), View(interval=True))
     assert panel.grid("").rows[0][1] == "0.110 ± 0.127", "0.02 apart: 12.706 x 0.01414 / sqrt(2)"
 
 
@@ -135,7 +136,7 @@ def test_panels_share_their_colours(make_run, tmp_path: Path):
     drawn = grid_sections(panels(collect_runs([tmp_path])[0], by), by)
     limits = [section.pictures[0].figure.axes[0].images[0].get_clim() for section in drawn]
     assert limits == [(0.1, 0.9)] * 2
-    (picture, *_) = grid_sections(panels(collect_runs([tmp_path])[0], by, percent=True), by)[0].pictures
+    (picture, *_) = grid_sections(panels(collect_runs([tmp_path])[0], by, View(percent=True)), by)[0].pictures
     assert picture.figure.axes[0].images[0].get_clim() == (10, 90)
     assert picture.title == "Final test accuracy in %"
 

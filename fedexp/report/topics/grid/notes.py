@@ -2,22 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
-from fedexp.maths.metric_names import metric_text
-from fedexp.report.draw.quantity_names import is_share
 from fedexp.report.read import sweeps
-from fedexp.report.read.runs import Run, shared_metric
+from fedexp.report.read.runs import Run
 from fedexp.report.topics.grid.panel import Panel, axis_values, different_settings, panels, setting_text, title_of
-from fedexp.report.topics.tables import ALL, View
 
 
-def explain(runs: Sequence[Run], view: View = ALL) -> str:
-    """What the numbers of a grid are."""
-    finished, metric = sum(run.is_finished for run in runs), shared_metric(runs)
-    unit = " in %" if view.percent and is_share(f"final {metric}") else ""
+def explain(runs: Sequence[Run], panel: Panel) -> str:
+    """What the numbers of a grid are, of which this is a panel."""
     return (
-        f"Final test {metric_text(metric)}{unit} of {finished} runs; a cell is the mean ± {view.spread}, worst the "
-        "least good mean of its row. Bold: the best of its column. (k/n): only k of n seeds are finished; such a cell "
-        "is neither bold nor counted in worst."
+        f"Final test {panel.measure} of {sum(run.is_finished for run in runs)} runs; a cell is the mean ± "
+        f"{panel.view.spread}, worst the least good mean of its row. Bold: the best of its column. (k/n): only k of n "
+        "seeds are finished; such a cell is neither bold nor counted in worst."
     )
 
 

@@ -13,12 +13,14 @@ import numpy as np
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.maths.curve_metrics import final, higher_is_better
+from fedexp.maths.metric_names import metric_text
+from fedexp.maths.significance import student_quantile
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.draw.quantity_names import is_share
 from fedexp.report.read import sweeps
-from fedexp.report.read.measures import Statistic, half_interval
 from fedexp.report.read.methods import differing_keys, differing_options, group_runs, options, settings
 from fedexp.report.read.runs import Run, shared_metric
+from fedexp.report.topics.tables import ALL, View
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,8 +35,7 @@ class Panel:
     """`values [R, C]` of a metric by `rows` and `columns`, NaN where no run is finished; `title`: what else was set.
 
     `stds [R, C]` are the sample standard deviations over the seeds, NaN below two of them; `counts [R, C]` are the
-    finished seeds, of which each cell should have `seeds`. With `interval` half of its 95 % interval stands behind a
-    mean, else its deviation; with `percent` texts are in percent.
+    finished seeds, of which each cell should have `seeds`. The `view` says what stands behind a mean, and in what unit.
     """
 
     title: str
@@ -45,8 +46,17 @@ class Panel:
     counts: np.ndarray
     seeds: int
     metric: str = "accuracy"
-    interval: bool = False
-    percent: bool = False
+    view: View = ALL
+
+    @property
+    def is_in_percent(self) -> bool:
+        """Whether its texts are in percent, without the sign."""
+        return self.view.percent and is_share(f"final {self.metric}")
+
+    @property
+    def measure(self) -> str:
+        """The metric within a sentence, with its unit."""
+        return f"{metric_text(self.metric)}{' in %' if self.is_in_percent else ''}"
 
     @property
     def complete(self) -> np.ndarray:
@@ -56,9 +66,10 @@ class Panel:
     @property
     def spreads(self) -> np.ndarray:
         """What stands behind each mean, `[R, C]`: its deviation, or half of its 95 % interval."""
-        if not self.interval:
+        if not self.view.interval:
             return self.stds
-        return np.vectorize(_half_interval, otypes=[float])(self.stds, self.counts)
+        quantiles = np.vectorize(student_quantile, otypes=[float])(self.counts - 1)  # NaN below two seeds
+        return quantiles * self.stds / np.sqrt(np.maximum(self.counts, 1))
 
     @property
     def worst(self) -> np.ndarray:
@@ -88,7 +99,7 @@ class Panel:
 
     def number(self, value: float, spread: float = np.nan) -> str:
         """A value and its spread; a dash where there is none."""
-        return number(100 * value, 100 * spread, 2) if self.percent else number(value, spread)
+        return number(100 * value, 100 * spread, 2) if self.is_in_percent else number(value, spread)
 
     def count_text(self, row: int, column: int) -> str:
         """How many seeds a cell has; empty where it has all."""
@@ -111,7 +122,7 @@ class Panel:
         )
 
 
-def panels(runs: Sequence[Run], by: tuple[str, str], *, interval: bool = False, percent: bool = False) -> list[Panel]:
+def panels(runs: Sequence[Run], by: tuple[str, str], view: View = ALL) -> list[Panel]:
     """Panels by the settings `by` (groups, dotted keys or METHOD): the first makes the rows, the second the columns.
 
     Raises:
@@ -131,13 +142,7 @@ def panels(runs: Sequence[Run], by: tuple[str, str], *, interval: bool = False, 
         raise ConfigError(f"--grid needs finished runs, but none of {len(runs)} is; fedexp resume goes on with them")
     crossed = len(cells_by_title) == 1
     return [
-        replace(
-            _panel(title, axes, cells, crossed=crossed),
-            seeds=max(planned.seeds, begun),
-            metric=metric,
-            interval=interval,
-            percent=percent and is_share(f"final {metric}"),
-        )
+        replace(_panel(title, axes, cells, crossed=crossed), seeds=max(planned.seeds, begun), metric=metric, view=view)
         for title, cells in drawn.items()
     ]
 
@@ -232,11 +237,6 @@ def _mean(values: list[float]) -> float:
 
 def _std(values: list[float]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
-
-
-def _half_interval(std: float, count: int) -> float:
-    half = half_interval(Statistic(0.0, None if np.isnan(std) else std, int(count), int(count)))
-    return np.nan if half is None else half
 
 
 def number(value: float, spread: float = np.nan, decimals: int = 3) -> str:

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from fedexp.maths.metric_names import metric_text
 from fedexp.report.draw import heatmap, style
 from fedexp.report.draw.picture_data import of_table
 from fedexp.report.draw.section import Picture
@@ -17,11 +16,9 @@ def panel_picture(name: str, panel: Panel, by: tuple[str, str], scale: tuple[flo
     values = np.column_stack([panel.values, panel.worst])
     height, width = values.shape
     size = (2.2 + 0.9 * width, 1.6 + 0.46 * height)
-    unit, factor = (" in %", 100.0) if panel.percent else ("", 1.0)
-    title = f"Final test {metric_text(panel.metric)}{unit}"
+    title, factor = f"Final test {panel.measure}", 100.0 if panel.is_in_percent else 1.0
     figure, axes = style.canvas(title, by[1], by[0], size)
-    label, (least, greatest) = f"Test {metric_text(panel.metric)}{unit}", scale
-    heatmap.draw_cells(figure, axes, factor * values, label, factor * least, factor * greatest)
+    heatmap.draw_cells(figure, axes, factor * values, f"Test {panel.measure}", *(factor * end for end in scale))
     heatmap.draw_numbers(axes, values, panel.number, lower=-0.12)
     heatmap.draw_texts(axes, _spreads(panel), lower=0.24, size=6.5)
     style.name_rows(axes, panel.rows)
