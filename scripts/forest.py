@@ -85,7 +85,7 @@ def svg(lines: Sequence[Line]) -> str:
                 parts.append(
                     f'<path d="M{left:.1f} {y:.1f} H{right:.1f}" stroke="{colour}" stroke-width="1.5" fill="none"/>'
                 )
-        parts += [_text(LABEL - 6, y + 3, line.label, "end"), mark, _text(LABEL + PLOT + 12, y + 3, line.values)]
+        parts += [_text(LABEL - 14, y + 3, line.label, "end"), mark, _text(LABEL + PLOT + 12, y + 3, line.values)]
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
