@@ -73,6 +73,7 @@ def act(words: list[str]) -> int:
     lines: list[str] = []
 
     def say(text: str) -> None:
+        text = " ".join(text.splitlines())  # a folder may name anything
         lines.append(text)
         _say(text)
 

@@ -1,7 +1,8 @@
 """Digests of the modules of one's own that a config names, so that a run folder tells whether they have changed since.
 
 A digest covers the file of a module, those of the packages that it is in, and the files beside them that these import.
-What is installed does not count: its version says what it is.
+What is installed does not count, nor fedexp itself: the version says what it is. Parts that change no result, such as
+trackers, may change.
 """
 
 import ast
@@ -12,7 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fedexp.config.trust import Trust, import_locations, named_modules
+from fedexp.config import roles
+from fedexp.config.trust import OURS, Trust, import_locations, named_modules
 from fedexp.core.imports.own_files import INSTALLED
 from fedexp.files.atomic import display_path
 
@@ -22,8 +24,9 @@ _PYTHON = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
 
 def module_digests(config: Mapping[str, Any]) -> dict[str, str]:
     """The digest of each module of one's own that a config names, by its name; imports nothing."""
-    digests = {}
-    for module in sorted(set(named_modules(config))):
+    free, digests = roles.role_names(changes_results=False), {}
+    acting = {key: node for key, node in config.items() if key not in free}
+    for module in sorted(set(named_modules(acting))):
         files = [file for folder in _import_folders(module.partition(".")[0]) for file in _with_imports(folder, module)]
         if files:
             digests[module] = _digest(files)
@@ -68,7 +71,8 @@ def _with_imports(folder: Path, module: str) -> list[Path]:
         if file not in files:
             files.add(file)
             parents = file.relative_to(folder).parts[:-1]
-            pending += [imported for name in _imported_names(file, parents) for imported in _files(folder, name)]
+            names = (name for name in _imported_names(file, parents) if name.partition(".")[0] != OURS)
+            pending += [imported for name in names for imported in _files(folder, name)]
     return sorted(files)
 
 

@@ -6,6 +6,7 @@ Each file is whole or absent, and `config.json` comes last. No password of an ad
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Collection
 from contextlib import suppress
@@ -48,7 +49,7 @@ class SavedConfig:
     @property
     def raw_config(self) -> dict[str, Any]:
         """The config before it was resolved."""
-        return _with_references(self.config, self.references)
+        return _with_values(self.config, self.references)
 
 
 def save(folder: Path, composed: DictConfig, config: dict[str, Any]) -> None:
@@ -80,7 +81,20 @@ def read_shared(folder: Path, *, with_seed: bool) -> SavedConfig:
     if with_seed:
         return saved
     words = [word for word in saved.overrides if not is_seed(word)]
-    return replace(saved, config={**saved.config, "seed": None}, overrides=words)
+    hidden = dict.fromkeys(["seed", *following_keys(saved.references, {"seed"})])
+    return replace(saved, config=_with_values(saved.config, hidden), overrides=words)
+
+
+def following_keys(references: dict[str, Any], names: set[str]) -> list[str]:
+    """The keys whose reference leads to a key that ends in one of these words, also by way of another key."""
+    waiting = {key: {*re.findall(r"\w+", str(text))} for key, text in references.items()}
+    following: list[str] = []
+    while followers := [key for key, words in waiting.items() if not names.isdisjoint(words)]:
+        names = {key.rpartition(".")[2] for key in followers}
+        following += followers
+        for key in followers:
+            del waiting[key]
+    return following
 
 
 def is_seed(word: str) -> bool:
@@ -124,9 +138,30 @@ def read_config(folder: Path, trust: Trust = NO_TRUST, roles: Collection[str] | 
     config = _for_this_machine(saved)
     used = config if roles is None else {role: config.get(role) for role in roles}
     trust.refuse_untrusted(used, folder)
-    if objection := own_modules.objection(saved.modules, used, folder, trust):
+    if objection := _module_objection(saved, used, folder, trust):
         raise ConfigError(objection)
     return config
+
+
+def _module_objection(saved: SavedConfig, used: dict[str, Any], folder: Path, trust: Trust) -> str | None:
+    """Which module of the `used` config has changed since the folder's first round."""
+    return None if _is_unbegun(folder) else own_modules.objection(saved.modules, used, folder, trust)
+
+
+def _is_unbegun(folder: Path) -> bool:
+    """Whether a run folder has no round yet, so that nothing was made with its modules; an export is none."""
+    path = folder / "metrics.csv"
+    if not path.is_file():
+        return (folder / FOLDER).is_dir()
+    with path.open("rb") as file:
+        return not (file.readline() and file.readline())
+
+
+def renew_digests(folder: Path) -> None:
+    """Notes the modules as they are now, in the folder of a run that is about to begin."""
+    saved = read(folder)
+    if (digests := own_modules.module_digests(saved.config)) != saved.modules:
+        write(folder, replace(saved, modules=digests))
 
 
 def refuse_changed_below(folder: Path, trust: Trust) -> None:
@@ -135,7 +170,7 @@ def refuse_changed_below(folder: Path, trust: Trust) -> None:
         objection = None
         with suppress(ConfigError):  # of a damaged run speaks whoever goes on with it
             saved = read(path.parent)
-            objection = own_modules.objection(saved.modules, saved.config, path.parent, trust)
+            objection = _module_objection(saved, saved.config, path.parent, trust)
         if objection:
             raise ConfigError(objection)
 
@@ -148,7 +183,7 @@ def _for_this_machine(saved: SavedConfig) -> dict[str, Any]:
     follows = {key: values[text] for key, text in saved.references.items() if isinstance(text, str) and text in values}
     if (address := os.environ.get(ADDRESS_VARIABLE)) and ADDRESS_VARIABLE in str(saved.references.get("tracker.uri")):
         follows["tracker.uri"] = without_password(address)
-    return _with_references(saved.config, follows)
+    return _with_values(saved.config, follows)
 
 
 def read(folder: Path) -> SavedConfig:
@@ -176,11 +211,11 @@ def read(folder: Path) -> SavedConfig:
     return SavedConfig(config, references, choices, overrides, modules)  # type: ignore[arg-type]
 
 
-def _with_references(node: dict[str, Any], references: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def _with_values(node: dict[str, Any], values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return {
-        name: references.get(f"{prefix}{name}", _with_references(child, references, f"{prefix}{name}."))
+        name: values.get(f"{prefix}{name}", _with_values(child, values, f"{prefix}{name}."))
         if isinstance(child, dict)
-        else references.get(f"{prefix}{name}", child)
+        else values.get(f"{prefix}{name}", child)
         for name, child in node.items()
     }
 

@@ -104,7 +104,7 @@ def _attack_without_effect(exp: Experiment, clients: int, participants: int | No
     scenario, attack = exp.scenario, option(exp.attack)
     attacked = scenario.malicious and type(exp.attack) is not Attack and not scenario.pools_data
     if isinstance(exp.aggregator, Tolerant) and attacked:
-        count = participants or clients
+        count = exp.pacing.most_uploads(participants or clients)
         yield from _lacking_bounds(exp.aggregator, count, count * scenario.malicious / clients)
     if type(exp.attack) is not Attack and not scenario.malicious:
         yield f"attack={attack} does nothing: nobody is malicious; set scenario.malicious"
@@ -114,11 +114,11 @@ def _attack_without_effect(exp: Experiment, clients: int, participants: int | No
             yield f"attack={attack} does no harm: {reason}"
 
 
-def _lacking_bounds(rule: Tolerant, participants: int, malicious: float) -> Iterator[str]:
+def _lacking_bounds(rule: Tolerant, uploads: int, malicious: float) -> Iterator[str]:
     """Why a robust rule guards against fewer than the `malicious` ones that a round has on average."""
-    guarded, name = rule.guards_against(participants), option(rule)
+    guarded, name = rule.guards_against(uploads), option(rule)
     if rule.bound_key == "byzantine" and guarded < rule.byzantine:
-        return  # too few participants for what it is told, as each round says
+        return  # too few uploads for what it is told, as each round says
     if not guarded:
         alternative = "scenario.malicious, or " if not malicious and rule.bound_key == "byzantine" else ""
         yield (
@@ -127,8 +127,8 @@ def _lacking_bounds(rule: Tolerant, participants: int, malicious: float) -> Iter
         )
     elif guarded < malicious:
         yield (
-            f"aggregator={name} expects {_with_unit(guarded, 'bad upload')} in a round, but of its {participants} "
-            f"participants {malicious:.3g} are malicious on average; raise aggregator.{rule.bound_key}"
+            f"aggregator={name} expects {_with_unit(guarded, 'bad upload')} in a round, but of its {uploads} "
+            f"uploads {malicious:.3g} are malicious on average; raise aggregator.{rule.bound_key}"
         )
 
 

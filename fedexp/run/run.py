@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedexp.config import saved_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.part import build
@@ -123,6 +124,8 @@ def _conduct(config: dict[str, Any], exp: Experiment, folder: Path | None, watch
     pool = join_torchrun(device) if under_torchrun() else WorkerPool()
     saved = pool.broadcast(_load_state(folder, config, exp) if folder else None)
     state, saved_engine = saved or (None, None)
+    if folder and state is None and saved_config.exists(folder):
+        saved_config.renew_digests(folder)
     world = build_world(exp, EngineChoice(**saved_engine) if saved_engine else None, pool)
     exp = world.exp
     state = state or world.initial_state()

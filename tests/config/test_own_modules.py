@@ -131,3 +131,43 @@ def test_a_run_is_not_used_with_another_network(folder: Path, use: Callable[[Pat
         refuse_changed_below(folder, NO_TRUST)
     (folder / "run" / "config.json").write_text("{}")
     refuse_changed_below(folder, NO_TRUST)
+
+
+def test_what_is_imported_of_fedexp_does_not_count_though_it_lies_beside(folder: Path):
+    (folder / "fedexp").mkdir()
+    (folder / "fedexp/__init__.py").write_text("")
+    (folder / "net_of_mine.py").write_text(f"import fedexp\n{NETWORK}")
+    first = module_digests(NAMED)
+    (folder / "fedexp/__init__.py").write_text("x = 1\n")
+    assert module_digests(NAMED) == first
+
+
+def test_a_part_that_changes_no_result_has_no_digest(folder: Path):
+    assert module_digests({"tracker": {"_target_": "net_of_mine.Tracker"}}) == {}
+    assert [*module_digests({"loss": {"_target_": "net_of_mine.Loss"}})] == ["net_of_mine"]
+
+
+AVERAGE = """
+from fedexp.parts import Aggregator
+
+class Average(Aggregator):
+    def reduce(self, delta, share):
+        return (share.to(delta)[:, None] * delta).sum(dim=0){fault}
+"""
+
+
+def test_a_run_without_a_round_goes_on_with_a_mended_module_and_notes_it(folder: Path):
+    mine = folder / "average_of_mine.py"
+    mine.write_text(AVERAGE.format(fault=" / 0.0 if 1 / 0 else 0"))
+    words = ("aggregator._target_=average_of_mine.Average", "rounds=1", "pictures=false")
+    with pytest.raises(ZeroDivisionError):
+        fedexp.run(*words, folder="run", quiet=True)
+    broken = read(folder / "run").modules
+    mine.write_text(AVERAGE.format(fault=""))
+    sys.modules.pop("average_of_mine")
+    fedexp.resume(folder / "run")
+    mended = read(folder / "run").modules
+    assert mended == module_digests(read(folder / "run").config) != broken
+    mine.write_text(AVERAGE.format(fault=" * 2"))
+    with pytest.raises(ConfigError, match="another average_of_mine"):
+        fedexp.resume(folder / "run")

@@ -115,7 +115,8 @@ def test_the_card_tells_scores_and_privacy(tmp_path):
 
 def test_nobody_draws_the_noise_again_from_an_export(tmp_path):
     private = ("privacy=dp_sgd", "privacy.noise_multiplier=1", "privacy.clip=1", "privacy.delta=1e-4")
-    done = run(*private, "seed=90210", "model=mlp", folder=tmp_path / "run", **QUIET)
+    following = ("fleet=simulated", "fleet.speed_high=${seed}")
+    done = run(*private, *following, "seed=90210", "model=mlp", folder=tmp_path / "run", **QUIET)
     export(done.folder, tmp_path / "home")
     texts = [path.read_text() for path in (tmp_path / "home").iterdir() if path.suffix in (".md", ".json", ".py")]
     assert len(texts) == 4

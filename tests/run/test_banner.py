@@ -80,6 +80,16 @@ def test_a_selector_that_learns_and_cannot_choose_says_so():
         assert len(list(lines(experiment(*words), 10))) == 2
 
 
+ATTACKED_STEPS = (
+    "attack=sign_flip",
+    "aggregator=trimmed_mean",
+    "aggregator.byzantine=1",
+    "pacing=buffered",
+    "pacing.clients=8",
+    "fleet=simulated",
+)
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -96,10 +106,16 @@ def test_a_selector_that_learns_and_cannot_choose_says_so():
         (("scenario.participants=10",), None),
         (
             ("scenario.malicious=3", "attack=sign_flip", "aggregator=krum", "scenario.byzantine=1"),
-            "aggregator=krum expects 1 bad upload in a round, but of its 10 participants 3 are malicious on average; "
+            "aggregator=krum expects 1 bad upload in a round, but of its 10 uploads 3 are malicious on average; "
             "raise aggregator.byzantine",
         ),
         (("scenario.malicious=3", "attack=sign_flip", "aggregator=krum"), None),
+        (
+            ("scenario.malicious=3", *ATTACKED_STEPS, "pacing.buffer=8"),
+            "aggregator=trimmed_mean expects 1 bad upload in a round, but of its 8 uploads 2.4 are malicious on "
+            "average; raise aggregator.byzantine",
+        ),
+        (("scenario.malicious=3", *ATTACKED_STEPS, "pacing.buffer=3"), None),
         (("scenario.malicious=3", "attack=sign_flip", "aggregator=krum", "scenario.byzantine=9"), None),
         (
             ("scenario.malicious=3", "attack=sign_flip", "aggregator=trimmed_mean", "aggregator.beta=0.05"),

@@ -25,6 +25,7 @@ MADE = ("dataset=synthetic", "dataset.train_size=500", "rounds=1", "pictures=fal
             "fedexp: scenario.participants does nothing: no chosen part follows it\n",
         ),
         (("scenario.clients=5", "scenario.participants=3"), ""),
+        (("aggregator=krum", "selector.count=5", "scenario.participants=4"), ""),  # scenario.byzantine follows it
     ],
 )
 def test_a_number_that_nothing_follows(words, said, tmp_path, monkeypatch, capsys):

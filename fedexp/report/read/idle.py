@@ -32,9 +32,15 @@ def is_idle(run: Run, key: str) -> bool:
 
 def is_unused_source(raw_config: Mapping[str, Any], key: str) -> bool:
     """Whether all that usually refers to this key has a value of its own, in a flat config with its interpolations."""
-    parts = [(name, str(value)) for name, value in raw_config.items() if not name.startswith("scenario.")]
-    written = [text for _, text in parts if "${" in text]
-    return key in SOURCES and bool(written) and not any(f"{{{key}}}" in text for text in written)
+    written = {name: str(value) for name, value in raw_config.items() if "${" in str(value)}
+    if key not in SOURCES or not any(map(_is_of_part, written)):
+        return False
+    followers = [name for name, text in written.items() if f"{{{key}}}" in text]
+    return all(not _is_of_part(name) and is_unused_source(raw_config, name) for name in followers)
+
+
+def _is_of_part(key: str) -> bool:
+    return not key.startswith("scenario.")
 
 
 def _concerns_nobody(config: Mapping[str, Any], summary: Mapping[str, Any], key: str) -> bool:

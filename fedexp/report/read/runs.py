@@ -5,7 +5,6 @@ pandas is imported where it is used: a run needs this file for its pictures, at 
 """
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -197,13 +196,8 @@ def _seed(saved: SavedConfig, folder: Path) -> int | None:
 
 def _comparable_keys(saved: SavedConfig) -> dict[str, Any]:
     """The flat config without the seed and the place of the data; what follows from these is left as it was written."""
-    keys, moving = flatten_keys(saved.config), {"seed", "data_dir"}  # last words of keys
-    waiting = {key: {*re.findall(r"\w+", str(text))} for key, text in saved.references.items()}
-    while followers := [key for key, words in waiting.items() if not moving.isdisjoint(words)]:
-        moving = {key.rpartition(".")[2] for key in followers}
-        for key in followers:
-            keys[key] = saved.references[key]
-            del waiting[key]
+    following = saved_config.following_keys(saved.references, {"seed", "data_dir"})
+    keys = flatten_keys(saved.config) | {key: saved.references[key] for key in following}
     return {key: value for key, value in keys.items() if key not in ("seed", "data_dir")}
 
 

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
@@ -204,6 +205,16 @@ def test_runs_that_are_not_finished_are_no_grid(make_run, tmp_path: Path):
         for attack in ("none", "flip"):
             make_run(f"{rule}{attack}", choices={"aggregator": rule, "attack": attack}, finished=False)
     with pytest.raises(ConfigError, match="--grid needs finished runs, but none of 4 is"):
+        panels(collect_runs([tmp_path])[0], ("aggregator", "attack"))
+
+
+def test_runs_that_have_no_accuracy_on_test_data_are_no_grid(make_run, tmp_path: Path):
+    for rule in ("fedavg", "krum"):
+        for attack in ("none", "flip"):
+            folder = make_run(f"{rule}{attack}", choices={"aggregator": rule, "attack": attack})
+            table = pd.read_csv(folder / "metrics.csv").drop(columns=["test_accuracy"])
+            table.to_csv(folder / "metrics.csv", index=False)
+    with pytest.raises(ConfigError, match="--grid shows test_accuracy, which none of 4 runs has at its end"):
         panels(collect_runs([tmp_path])[0], ("aggregator", "attack"))
 
 

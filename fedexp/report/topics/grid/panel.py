@@ -139,6 +139,8 @@ def panels(runs: Sequence[Run], by: tuple[str, str], view: View = ALL) -> list[P
     begun = max(len(cell) for cells in cells_by_title.values() for cell in cells.values())
     drawn = {title: cells for title, cells in cells_by_title.items() if any(map(_numbers, cells.values()))}
     if not drawn:
+        if any(run.is_finished for run in runs):
+            raise ConfigError(f"--grid shows test_{metric}, which none of {len(runs)} runs has at its end; name others")
         raise ConfigError(f"--grid needs finished runs, but none of {len(runs)} is; fedexp resume goes on with them")
     crossed = len(cells_by_title) == 1
     return [
