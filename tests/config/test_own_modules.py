@@ -142,7 +142,8 @@ def test_what_is_imported_of_fedexp_does_not_count_though_it_lies_beside(folder:
     assert module_digests(NAMED) == first
 
 
-def test_a_part_that_changes_no_result_has_no_digest(folder: Path):
+@pytest.mark.usefixtures("folder")
+def test_a_part_that_changes_no_result_has_no_digest():
     assert module_digests({"tracker": {"_target_": "net_of_mine.Tracker"}}) == {}
     assert [*module_digests({"loss": {"_target_": "net_of_mine.Loss"}})] == ["net_of_mine"]
 
