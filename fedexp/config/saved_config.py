@@ -23,6 +23,7 @@ from fedexp.config.resolvers import local_values, with_environment
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import flatten_keys
+from fedexp.files import run_tables
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.untrusted_json import read_json
 from fedexp.files.untrusted_yaml import read_yaml_list
@@ -150,11 +151,7 @@ def _module_objection(saved: SavedConfig, used: dict[str, Any], folder: Path, tr
 
 def _is_unbegun(folder: Path) -> bool:
     """Whether a run folder has no round yet, so that nothing was made with its modules; an export is none."""
-    path = folder / "metrics.csv"
-    if not path.is_file():
-        return (folder / FOLDER).is_dir()
-    with path.open("rb") as file:
-        return not (file.readline() and file.readline())
+    return (folder / FOLDER).is_dir() and not run_tables.has_rounds(folder)
 
 
 def renew_digests(folder: Path) -> None:

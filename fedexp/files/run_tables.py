@@ -34,6 +34,12 @@ NUMERIC_COLUMNS = (
 _INTEGER_CELL = re.compile(r"-?\d{1,15}")
 
 
+def has_rounds(folder: Path) -> bool:
+    """Whether a round of a run is recorded here."""
+    table = folder / "metrics.csv"
+    return (folder / "state.pt").exists() or (table.exists() and table.stat().st_size > 0)
+
+
 def read_lines(path: Path, needed: Sequence[str]) -> Iterator[Line]:
     """Yields the valid lines of a table that has these columns and starts with the first; nothing of other files.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedexp.core.errors import ConfigError
+from fedexp.files import run_tables
 from fedexp.files.atomic import display_path, make_parents, remove_leftovers, shell_path
 from fedexp.files.locks import file_lock
 from fedexp.files.open_folders import FolderGoneError, open_folder, refuse_other_folder
@@ -110,12 +111,6 @@ def is_run(folder: Path) -> bool:
     return (folder / "state.pt").exists() or (folder / "metrics.csv").exists()
 
 
-def has_rounds(folder: Path) -> bool:
-    """Whether a round of a run is recorded here."""
-    table = folder / "metrics.csv"
-    return (folder / "state.pt").exists() or (table.exists() and table.stat().st_size > 0)
-
-
 def claim_from_config(output_config: "DictConfig") -> Path:
     """Claims the folder that a config asks for; under `outputs/` the link `latest` then points to it."""
     from omegaconf import OmegaConf
@@ -142,7 +137,7 @@ def provisional_folder(output_config: "DictConfig") -> Iterator[Path]:
             yield folder
         except (ConfigError, CommandExit) as error:
             wrong = isinstance(error, ConfigError) or error.code == USAGE_ERROR
-            if wrong and not (existed_before and folder == requested_folder) and not has_rounds(folder):
+            if wrong and not (existed_before and folder == requested_folder) and not run_tables.has_rounds(folder):
                 remove_claimed(folder, latest, previous_target)
             raise
 
