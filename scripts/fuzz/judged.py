@@ -14,11 +14,11 @@ from fedexp import cli
 from fedexp.config.hydra_errors import COMPOSE_ERRORS
 from fedexp.core.nested import walk
 from fedexp.core.part import build
+from fedexp.files.run_tables import has_rounds
 from fedexp.parts.tracker.contract import SendingTracker, Tracker
 from fedexp.process import logs
 from fedexp.process.exits import exit_on_error
 from fedexp.run import folders
-from fedexp.run.folders import has_rounds
 from fedexp.run.run import run
 from fedexp.simulation.setup import compatibility
 from scripts.forked import outcome

@@ -14,7 +14,7 @@ from textwrap import indent
 import numpy as np
 import yaml
 
-from fedexp.run.folders import has_rounds
+from fedexp.files.run_tables import has_rounds
 from scripts.forked import outcome
 from scripts.fuzz.judged import LIMIT_S, Input, apart, run_of
 from scripts.fuzz.users_files import beside_modules, unless_given, whole_or_nothing, written
