@@ -16,6 +16,7 @@ from fedexp.config import roles
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
+from fedexp.report.read.idle import SOURCES
 from fedexp.report.read.runs import Run
 
 DATA = roles.role_names(about_data=True)
@@ -106,14 +107,24 @@ def _budget_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:
     for key in (*BUDGET, *stops):
         if key in CLIENTS and training(a) != training(b):
             continue
-        ours, theirs = a.config.get(key), b.config.get(key)
-        if key == "scenario.public_fraction":
-            ours, theirs = ours or 0.0, theirs or 0.0
+        keys = [_acting_key(run, key) for run in (a, b)]
+        ours, theirs = (_budget(run, key) for run, key in zip((a, b), keys, strict=True))
         if ours != theirs:
+            named = keys[0] if keys[0] == keys[1] else " and ".join(keys)
             yield (
-                f"their budgets differ, {key} is {short_text(ours)} and {short_text(theirs)}",
-                f"run both with the same {key}",
+                f"their budgets differ, {named} is {short_text(ours)} and {short_text(theirs)}",
+                f"run both with the same {key if key in keys else keys[0]}",
             )
+
+
+def _acting_key(run: Run, key: str) -> str:
+    """The key that says of a run what this one of the budget usually says: selector.count, where it does not follow."""
+    of_part = run.raw_config.get(SOURCES[key]) if key in CLIENTS else None
+    return key if of_part is None or f"{{{key}}}" in str(of_part) else SOURCES[key]
+
+
+def _budget(run: Run, key: str) -> Any:
+    return run.config.get(key) or 0.0 if key == "scenario.public_fraction" else run.config.get(key)
 
 
 def _spending_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:

@@ -144,7 +144,7 @@ def _add_untried(result: ProbeResult, preparation: TimeBudget, exit_s: float) ->
 def rows_at_once(exp: Experiment, world: World) -> RowsAtOnce:
     """How many messages lie in memory at once, if as many clients as usual take part."""
     width, readers = message_size(exp, world.layout), readers_of_all_rows(exp)
-    participants = exp.pacing.most_uploads(min(exp.scenario.participants, world.partition.clients))
+    participants = exp.pacing.most_uploads(exp.usual_participants(world.partition.clients))
     messages = participants if readers else min(participants, group_size(width))
     companion = exp.local.companion
     entries = width if companion is None else width + world.with_rule(companion).layout.size
@@ -205,7 +205,8 @@ def outline_run(exp: Experiment, world: World, dry_run: DryRun | None, rounds: i
     versions = count_versions(exp, world, dry_run, rounds)
     dry_rounds = dry_run.dry_rounds[:rounds] if dry_run else ()
     all_clients = world.partition.clients
-    clients = len(dry_run.ledgers(rounds)[0].owner) if dry_run else min(all_clients, exp.scenario.participants * rounds)
+    drawn = min(all_clients, exp.usual_participants(all_clients) * rounds)
+    clients = len(dry_run.ledgers(rounds)[0].owner) if dry_run else drawn
     work = tuple(dry_round.work for dry_round in dry_rounds) or None
     versions_mb = versions.mb if versions else 0.0
     return RunOutline(rounds, work, clients, exp.evaluation.every, exp.checkpoint_s, exp.keep_states, versions_mb)

@@ -148,7 +148,7 @@ def assemble_world(  # noqa: PLR0913
     layout, device = ready.first.layout, exp.engine.resolve_device()
     metric_set = MetricSet(exp.metric_entries, data.class_names)
     clients_recipe = Recipe(exp.loss, exp.local, exp.privacy, len(data.class_names))
-    participants = min(exp.scenario.participants, partition.clients)
+    participants = exp.usual_participants(partition.clients)
     spec = TrainerSpec(network, layout, ready.train, clients_recipe, exp.engine.stack_memory_mb(), participants)
     with refuse_network_errors(exp.model):
         floats, best = activation_floats(spec.build_network(), ready.test), exp.engine.choose(spec, participants)

@@ -21,7 +21,7 @@ from fedexp.training.workers.forked import ForkedWorkers
 @contextmanager
 def with_workers(exp: Experiment, world: World, state: State) -> Iterator[World]:
     """The world with its workers: those of torchrun, forks of this process, or none."""
-    size = exp.engine.worker_count(min(exp.scenario.participants, world.partition.clients))
+    size = exp.engine.worker_count(exp.usual_participants(world.partition.clients))
     workers = ForkedWorkers(1 if world.pool.size > 1 else size)
     try:
         with delay_interrupts():

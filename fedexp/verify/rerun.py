@@ -56,7 +56,7 @@ class Rerun:
     def surroundings(self) -> dict[str, str]:
         """The environment of this process, on which the bits of a result depend."""
         exp = self.exp
-        workers = exp.engine.worker_count(min(exp.scenario.participants, self.world.partition.clients))
+        workers = exp.engine.worker_count(exp.usual_participants(self.world.partition.clients))
         return surroundings(exp, self.world.choice, workers)
 
     @property

@@ -134,6 +134,15 @@ def test_other_budgets_are_refused(method, refused, key, values):
     assert f"budgets differ, {key} is {values[0]} and {values[1]}; run both with the same {key}" in refused(a, b)
 
 
+def test_where_the_selector_says_how_many_take_part_its_count_is_the_budget(method, read, refused):
+    follows = {"scenario.participants": 5, "selector.count": "${scenario.participants}"}
+    a = method("ucb", [0.7], keys={"scenario.participants": 9, "selector.count": 5})
+    b, c = method("random", [0.7], keys=follows), method("afl", [0.7], keys={**follows, "scenario.participants": 9})
+    assert len(pair_methods(read(a), read(b))) == 1
+    told = "budgets differ, selector.count and scenario.participants is 5 and 9; run both with the same scenario.partic"
+    assert told in refused(a, c)
+
+
 @pytest.mark.parametrize(
     ("key", "values", "name"),
     [("local.epochs", (1, 5), "epochs"), ("local.steps", (7, 9), "steps"), ("local.batch_size", ("full", 20), "steps")],

@@ -13,6 +13,7 @@ import pytest
 from fedexp.cli import main
 from fedexp.plan import probe
 from fedexp.plan.time_budget import PartialRoundError
+from fedexp.process.cpu_cores import usable_cores
 
 MADE = (
     "dataset=synthetic",
@@ -216,6 +217,14 @@ def test_workers_and_one_round(planned: Callable[..., dict[str, Any]]):
     told = planned("engine.workers=2", "rounds=1")
     assert (told["rounds"], told["tried"], told["engine"]["workers"]) == (1, 1, 2)
     assert told["memory_mb"] > 50
+
+
+@pytest.mark.parametrize(("words", "messages"), [(["selector=all"], 6), (["selector.count=1"], 1)])
+def test_the_selector_says_how_many_take_part(planned: Callable[..., dict[str, Any]], words: list[str], messages: int):
+    """So much memory, and so many workers: scenario.participants=4 says nothing to either."""
+    told = planned(*words, "scenario.participants=4", "scenario.clients=6", "engine.workers=auto", "rounds=1")
+    assert told["rows"]["messages"] == messages
+    assert told["engine"]["workers"] == min(messages, usable_cores())
 
 
 def test_short_rounds_are_tried_longer(planned: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch):

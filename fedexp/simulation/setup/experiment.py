@@ -167,6 +167,11 @@ class Experiment(Part):
         """The names of what is measured besides the loss, the main metric first."""
         return tuple(map(metric_name, self.metric_entries))
 
+    def usual_participants(self, clients: int) -> int:
+        """How many of so many clients take part in a round, as the selector says, else as `scenario` does."""
+        selected = self.selector.clients_per_round(clients)
+        return min(self.scenario.participants, clients) if selected is None else selected
+
     def upload_bytes(self, entries: int) -> float:
         """Bytes of a client's message of so many entries."""
         ratio = prod(getattr(self.part(role.name), "ratio", 1) for role in roles.roles_at("leaving"))
