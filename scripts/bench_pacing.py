@@ -15,10 +15,17 @@ from typing import Any
 from bench import world_of, write_rows
 
 STEPS, TURNS = 40, 5
-DATA = ("dataset=synthetic", "scenario.clients=500", "fleet=simulated", "fleet.link=own", f"rounds={STEPS + 1}")
-NETWORKS = {
-    "mlp": ("dataset.shape=[28,28]", "dataset.train_size=50000", "model=mlp"),
-    "simple_cnn": ("dataset.shape=[3,32,32]", "dataset.train_size=50000", "model=simple_cnn"),
+DATA = ("dataset=synthetic", "fleet=simulated", "fleet.link=own", f"rounds={STEPS + 1}")
+EXAMPLES = ("dataset.train_size=50000", "scenario.clients=500")
+NETWORKS = {  # the second has as many examples a client as MNIST over a hundred clients
+    "mlp, 100 examples a client": ("dataset.shape=[28,28]", *EXAMPLES, "model=mlp"),
+    "mlp, 500 examples a client": (
+        "dataset.shape=[28,28]",
+        "model=mlp",
+        "dataset.train_size=60000",
+        "scenario.clients=120",
+    ),
+    "simple_cnn, 100 examples a client": ("dataset.shape=[3,32,32]", *EXAMPLES, "model=simple_cnn"),
 }
 PACINGS = {
     "synchronous": ("scenario.participants=10",),

@@ -2,13 +2,14 @@
 
 import errno
 import logging
+import re
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
-from fedexp.core.errors import ConfigError, RunError, first_line, full_error
+from fedexp.core.errors import MAX_MESSAGE, ConfigError, RunError, first_line, full_error
 from fedexp.core.signals import exit_code
 from fedexp.files.atomic import shell_path
 from fedexp.files.open_folders import FolderGoneError
@@ -19,6 +20,7 @@ from fedexp.process.user_code_errors import explain_in_one_line
 
 USAGE_ERROR, FAILURE = 2, 1
 MOST_BYTES = 255  # of one name, for every file system in use
+_LONG_WORD, _SHOWN = re.compile(rf"[^\s/]{{{MAX_MESSAGE + 1},}}"), 80
 
 
 class CommandExit(BaseException):
@@ -92,8 +94,13 @@ def print_error(message: str) -> None:
     """Writes one line on stderr; under torchrun it says which process speaks."""
     speaker = f"fedexp (rank {rank()})" if rank() else "fedexp"
     with suppress(OSError, ValueError):  # the terminal may be closed, or what writes to it
-        sys.stderr.write(f"{speaker}: {escape_controls(' '.join(without_password(message).split()))}\n")
+        sys.stderr.write(f"{speaker}: {escape_controls(shorten_words(' '.join(without_password(message).split())))}\n")
         sys.stderr.flush()
+
+
+def shorten_words(message: str) -> str:
+    """A message whose very long words are cut; a path stays whole, since no name in it can be as long."""
+    return _LONG_WORD.sub(lambda word: f"{word[0][:_SHOWN]}... ({len(word[0]):,} characters)", message)
 
 
 def name_too_long(error: OSError) -> str:

@@ -26,8 +26,11 @@ def private_columns(exp: Experiment, layout: Layout) -> np.ndarray:
 
 def personal_columns(exp: Experiment, layout: Layout) -> np.ndarray:
     """The personal columns `[m]`, ascending."""
+    named, private = exp.model.personal(layout), private_columns(exp, layout)
+    if not len(named):
+        return private
     is_personal = np.zeros(layout.size, dtype=bool)  # in a tenth of the time of np.union1d
-    is_personal[exp.model.personal(layout)] = is_personal[private_columns(exp, layout)] = True
+    is_personal[named] = is_personal[private] = True
     return np.flatnonzero(is_personal)
 
 
