@@ -34,8 +34,7 @@ def test_what_is_stopped_stays_as_it_is(tmp_path: Path):
 
 def test_a_very_long_word_is_cut_and_a_path_is_not(capsys: pytest.CaptureFixture[str]):
     path = "/".join(["name"] * 100)
-    print_error(f"target must name a part, got {'a' * 5000}; see {path}")
+    print_error(f"target must name a part, got {'a' * 5000} of {path}")
     assert (
-        capsys.readouterr().err
-        == f"fedexp: target must name a part, got {'a' * 80}... (5,000 characters); see {path}\n"
+        capsys.readouterr().err == f"fedexp: target must name a part, got {'a' * 80}... (5,000 characters) of {path}\n"
     )
