@@ -7,6 +7,7 @@ that wrote it may have been killed, or may still be running.
 
 import csv
 import io
+import math
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 Line = dict[str, str]  # a table's cells by column
 LARGEST = 1_000_000_000  # bytes of a table
+LARGEST_NUMBER = 1e100  # that a run writes: sums and squares of such numbers do not overflow
 
 INTEGER_COLUMNS = ("round", "client", "cluster", "participants", "examples", "present")
 NUMERIC_COLUMNS = (
@@ -145,10 +147,14 @@ def is_integer(cell: str) -> bool:
 
 def _is_number(cell: object) -> bool:
     try:
-        float(str(cell))
+        size = abs(float(str(cell)))
     except ValueError:
         return False
-    return True
+    return not LARGEST_NUMBER < size < math.inf  # a loss may be infinite
+
+
+def _are_usual(column: Any) -> bool:
+    return not len(column) or not column.abs().between(LARGEST_NUMBER, math.inf, inclusive="neither").any()
 
 
 def _refuse_invalid(path: Path, name: str, column: Any) -> None:
@@ -156,6 +162,8 @@ def _refuse_invalid(path: Path, name: str, column: Any) -> None:
         wanted = "whole numbers"
     elif name in NUMERIC_COLUMNS and column.dtype.kind not in "if" and len(column):
         wanted = "numbers"
+    elif name in NUMERIC_COLUMNS and not _are_usual(column):
+        wanted = f"numbers up to {LARGEST_NUMBER:g}"
     else:
         return
     invalid = [cell for cell in column if not _is_valid(name, str(cell))]

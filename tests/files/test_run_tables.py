@@ -41,6 +41,7 @@ ODD = {
     "a word for a number": (b"inf", b"much", 2),
     "a cell too many": (b",b", b",b,c", 1),
     "another encoding": (b",b", b",\xff", 1),
+    "a loss beyond all": (b"0.5", b"-1e308", 0),
     "a number beyond all": (b"1,3,", b"1,99999999999999999999,", 1),
     "a client that is true": (b"1,3,", b"1,True,", 1),
 }
