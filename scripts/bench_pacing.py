@@ -17,7 +17,7 @@ from bench import world_of, write_rows
 STEPS, TURNS = 40, 5
 DATA = ("dataset=synthetic", "fleet=simulated", "fleet.link=own", f"rounds={STEPS + 1}")
 EXAMPLES = ("dataset.train_size=50000", "scenario.clients=500")
-NETWORKS = {  # the second has as many examples a client as MNIST over a hundred clients
+NETWORKS = {  # the second has about as many examples a client as MNIST over a hundred clients
     "mlp, 100 examples a client": ("dataset.shape=[28,28]", *EXAMPLES, "model=mlp"),
     "mlp, 500 examples a client": (
         "dataset.shape=[28,28]",

@@ -7,7 +7,7 @@ Local, central and federated training of the same data may always be compared. W
 what sets them apart: it is told and not refused.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,8 +94,10 @@ def _training_differences(a: Run, b: Run) -> Iterator[str]:
         if training(run) == "local":
             yield f"{side} has no global model: its test scores are means over the clients' own models"
     for key in CLIENTS:
-        if a.config.get(key) != b.config.get(key):
-            yield f"{key} is {short_text(a.config.get(key))} and {short_text(b.config.get(key))}"
+        keys = [_acting_key(run, key) for run in (a, b)]
+        ours, theirs = (run.config.get(acting) for run, acting in zip((a, b), keys, strict=True))
+        if ours != theirs:
+            yield _in_words(keys, ours, theirs)
     if reason := _digest_difference(a, b, "split_sha256"):
         keys = [key for key in SPLIT if (a.config.get(key) or 0) != (b.config.get(key) or 0)]
         words = [f"{key} is {short_text(a.config.get(key))} and {short_text(b.config.get(key))}" for key in keys]
@@ -110,11 +112,17 @@ def _budget_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:
         keys = [_acting_key(run, key) for run in (a, b)]
         ours, theirs = (_budget(run, key) for run, key in zip((a, b), keys, strict=True))
         if ours != theirs:
-            named = keys[0] if keys[0] == keys[1] else " and ".join(keys)
             yield (
-                f"their budgets differ, {named} is {short_text(ours)} and {short_text(theirs)}",
-                f"run both with the same {key if key in keys else keys[0]}",
+                f"their budgets differ, {_in_words(keys, ours, theirs)}",
+                f"run both with the same {keys[0]}" if keys[0] == keys[1] else "give both the same number",
             )
+
+
+def _in_words(keys: Sequence[str], ours: Any, theirs: Any) -> str:
+    """Two values, each of its key."""
+    if keys[0] == keys[1]:
+        return f"{keys[0]} is {short_text(ours)} and {short_text(theirs)}"
+    return f"{keys[0]} is {short_text(ours)} for one and {keys[1]} is {short_text(theirs)} for the other"
 
 
 def _acting_key(run: Run, key: str) -> str:

@@ -20,7 +20,7 @@ from fedexp.process.user_code_errors import explain_in_one_line
 
 USAGE_ERROR, FAILURE = 2, 1
 MOST_BYTES = 255  # of one name, for every file system in use
-_LONG_WORD, _SHOWN = re.compile(rf"[^\s/]{{{MAX_MESSAGE + 1},}}"), 80
+_LONG_WORD, _SHOWN = re.compile(rf"[^\s/]{{{MAX_MESSAGE},}}[^\s/'\";:,.)\]]"), 80  # without the signs behind it
 
 
 class CommandExit(BaseException):

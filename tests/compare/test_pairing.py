@@ -139,7 +139,7 @@ def test_where_the_selector_says_how_many_take_part_its_count_is_the_budget(meth
     a = method("ucb", [0.7], keys={"scenario.participants": 9, "selector.count": 5})
     b, c = method("random", [0.7], keys=follows), method("afl", [0.7], keys={**follows, "scenario.participants": 9})
     assert len(pair_methods(read(a), read(b))) == 1
-    told = "budgets differ, selector.count and scenario.participants is 5 and 9; run both with the same scenario.partic"
+    told = "differ, selector.count is 5 for one and scenario.participants is 9 for the other; give both the same number"
     assert told in refused(a, c)
 
 

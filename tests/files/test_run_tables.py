@@ -77,3 +77,9 @@ def test_a_column_that_comes_twice_is_refused(path: Path):
     assert rounds(path) == []
     with pytest.raises(ConfigError, match=r"t\.csv must have a name of its own .* 2 are named loss_after; rename or"):
         run_tables.read_frame(path, NEEDED)
+
+
+def test_a_simulated_clock_may_go_as_far_as_a_fleet_says(path: Path):
+    path.write_bytes(b"round,sim_s\n1,1e150\n")
+    assert [line["sim_s"] for line in run_tables.read_lines(path, ("round",))] == ["1e150"]
+    assert run_tables.read_frame(path)["sim_s"].tolist() == [1e150]
