@@ -7,8 +7,8 @@ Local, central and federated training of the same data may always be compared. W
 what sets them apart: it is told and not refused.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from fedexp.config import roles
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
-from fedexp.report.read.idle import SOURCES
+from fedexp.report.read.idle import SOURCES, refers_to
 from fedexp.report.read.runs import Run
 
 DATA = roles.role_names(about_data=True)
@@ -32,6 +32,13 @@ UNEQUAL = ("epochs", "steps", "megabytes")
 CLIENTS = ("scenario.clients", "scenario.participants")  # of the budget, what is about a federation alone
 SPLIT = ("evaluation.personal_fraction", "evaluation.own_test", "evaluation.validation", "scenario.public_fraction")
 MEGABYTES_TOLERANCE = 0.01  # share by which the megabytes of a pair may differ
+
+
+class _Setting(NamedTuple):
+    """A key of a config and its value."""
+
+    key: str
+    value: Any
 
 
 def training(run: Run) -> str:
@@ -94,10 +101,9 @@ def _training_differences(a: Run, b: Run) -> Iterator[str]:
         if training(run) == "local":
             yield f"{side} has no global model: its test scores are means over the clients' own models"
     for key in CLIENTS:
-        keys = [_acting_key(run, key) for run in (a, b)]
-        ours, theirs = (run.config.get(acting) for run, acting in zip((a, b), keys, strict=True))
-        if ours != theirs:
-            yield _in_words(keys, ours, theirs)
+        ours, theirs = (_budget(run, key) for run in (a, b))
+        if ours.value != theirs.value:
+            yield _in_words(ours, theirs)
     if reason := _digest_difference(a, b, "split_sha256"):
         keys = [key for key in SPLIT if (a.config.get(key) or 0) != (b.config.get(key) or 0)]
         words = [f"{key} is {short_text(a.config.get(key))} and {short_text(b.config.get(key))}" for key in keys]
@@ -109,30 +115,28 @@ def _budget_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:
     for key in (*BUDGET, *stops):
         if key in CLIENTS and training(a) != training(b):
             continue
-        keys = [_acting_key(run, key) for run in (a, b)]
-        ours, theirs = (_budget(run, key) for run, key in zip((a, b), keys, strict=True))
-        if ours != theirs:
+        ours, theirs = (_budget(run, key) for run in (a, b))
+        if ours.value != theirs.value:
             yield (
-                f"their budgets differ, {_in_words(keys, ours, theirs)}",
-                f"run both with the same {keys[0]}" if keys[0] == keys[1] else "give both the same number",
+                f"their budgets differ, {_in_words(ours, theirs)}",
+                f"run both with the same {ours.key}" if ours.key == theirs.key else "give both the same number",
             )
 
 
-def _in_words(keys: Sequence[str], ours: Any, theirs: Any) -> str:
-    """Two values, each of its key."""
-    if keys[0] == keys[1]:
-        return f"{keys[0]} is {short_text(ours)} and {short_text(theirs)}"
-    return f"{keys[0]} is {short_text(ours)} for one and {keys[1]} is {short_text(theirs)} for the other"
-
-
-def _acting_key(run: Run, key: str) -> str:
-    """The key that says of a run what this one of the budget usually says: selector.count, where it does not follow."""
+def _budget(run: Run, key: str) -> _Setting:
+    """What a run has of a key of the budget, and the key that says so: selector.count, where it does not follow."""
     of_part = run.raw_config.get(SOURCES[key]) if key in CLIENTS else None
-    return key if of_part is None or f"{{{key}}}" in str(of_part) else SOURCES[key]
+    acting = key if of_part is None or refers_to(of_part, key) else SOURCES[key]
+    value = run.config.get(acting)
+    return _Setting(acting, value or 0.0 if key == "scenario.public_fraction" else value)
 
 
-def _budget(run: Run, key: str) -> Any:
-    return run.config.get(key) or 0.0 if key == "scenario.public_fraction" else run.config.get(key)
+def _in_words(ours: _Setting, theirs: _Setting) -> str:
+    if ours.key == theirs.key:
+        return f"{ours.key} is {short_text(ours.value)} and {short_text(theirs.value)}"
+    return (
+        f"{ours.key} is {short_text(ours.value)} for one and {theirs.key} is {short_text(theirs.value)} for the other"
+    )
 
 
 def _spending_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:

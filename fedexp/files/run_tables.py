@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 Line = dict[str, str]  # a table's cells by column
 LARGEST = 1_000_000_000  # bytes of a table
 LARGEST_NUMBER = 1e100  # that a run writes: sums and squares of such numbers do not overflow
-CLOCK = "sim_s"  # which goes as far as the fleet of a config says
 
 INTEGER_COLUMNS = ("round", "client", "cluster", "participants", "examples", "present")
 NUMERIC_COLUMNS = (
@@ -138,7 +137,7 @@ def _complete_lines(path: Path) -> bytes:
 def _is_valid(name: str, cell: str) -> bool:
     if name in INTEGER_COLUMNS:
         return is_integer(cell)
-    return name not in NUMERIC_COLUMNS or not cell or _is_number(cell, math.inf if name == CLOCK else LARGEST_NUMBER)
+    return name not in NUMERIC_COLUMNS or not cell or _is_number(cell, _limit(name))
 
 
 def is_integer(cell: str) -> bool:
@@ -154,8 +153,9 @@ def _is_number(cell: object, limit: float) -> bool:
     return not limit < size < math.inf  # a loss may be infinite
 
 
-def _are_usual(column: Any) -> bool:
-    return not len(column) or not column.abs().between(LARGEST_NUMBER, math.inf, inclusive="neither").any()
+def _limit(name: str) -> float:
+    """How large a finite number of a column may be: a simulated clock goes as far as the fleet of a config says."""
+    return math.inf if name == "sim_s" else LARGEST_NUMBER
 
 
 def _refuse_invalid(path: Path, name: str, column: Any) -> None:
@@ -163,8 +163,8 @@ def _refuse_invalid(path: Path, name: str, column: Any) -> None:
         wanted = "whole numbers"
     elif name in NUMERIC_COLUMNS and column.dtype.kind not in "if" and len(column):
         wanted = "numbers"
-    elif name in NUMERIC_COLUMNS and name != CLOCK and not _are_usual(column):
-        wanted = f"numbers up to {LARGEST_NUMBER:g}"
+    elif name in NUMERIC_COLUMNS and len(column) and column.abs().between(_limit(name), math.inf, "neither").any():
+        wanted = f"numbers up to {_limit(name):g}"
     else:
         return
     invalid = [cell for cell in column if not _is_valid(name, str(cell))]

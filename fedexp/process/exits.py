@@ -20,7 +20,8 @@ from fedexp.process.user_code_errors import explain_in_one_line
 
 USAGE_ERROR, FAILURE = 2, 1
 MOST_BYTES = 255  # of one name, for every file system in use
-_LONG_WORD, _SHOWN = re.compile(rf"[^\s/]{{{MAX_MESSAGE},}}[^\s/'\";:,.)\]]"), 80  # without the signs behind it
+_LONG_WORD, _SHOWN = re.compile(rf"[^\s/]{{{MAX_MESSAGE + 1},}}"), 80
+_CLOSING = "'\";:,.)]"  # signs behind a word
 
 
 class CommandExit(BaseException):
@@ -100,7 +101,13 @@ def print_error(message: str) -> None:
 
 def shorten_words(message: str) -> str:
     """A message whose very long words are cut; a path stays whole, since no name in it can be as long."""
-    return _LONG_WORD.sub(lambda word: f"{word[0][:_SHOWN]}... ({len(word[0]):,} characters)", message)
+
+    def cut(match: re.Match[str]) -> str:
+        word = match[0].rstrip(_CLOSING)
+        closing = match[0][len(word) :][:2]
+        return f"{word[:_SHOWN]}... ({len(word):,} characters){closing}"
+
+    return _LONG_WORD.sub(cut, message)
 
 
 def name_too_long(error: OSError) -> str:

@@ -38,3 +38,8 @@ def test_a_very_long_word_is_cut_and_a_path_is_not(capsys: pytest.CaptureFixture
     assert (
         capsys.readouterr().err == f"fedexp: target must name a part, got {'a' * 80}... (5,000 characters) of {path}\n"
     )
+
+
+def test_the_signs_behind_a_long_word_stay(capsys: pytest.CaptureFixture[str]):
+    print_error(f"got '{'a' * 500}'; use b {'.' * 200_000}")  # and many of them take no time to speak of
+    assert capsys.readouterr().err.startswith(f"fedexp: got '{'a' * 79}... (501 characters)'; use b ")

@@ -35,8 +35,13 @@ def is_unused_source(raw_config: Mapping[str, Any], key: str) -> bool:
     written = {name: str(value) for name, value in raw_config.items() if "${" in str(value)}
     if key not in SOURCES or not any(map(_is_of_part, written)):
         return False
-    followers = [name for name, text in written.items() if f"{{{key}}}" in text]
+    followers = [name for name, text in written.items() if refers_to(text, key)]
     return all(not _is_of_part(name) and is_unused_source(raw_config, name) for name in followers)
+
+
+def refers_to(raw_value: Any, key: str) -> bool:
+    """Whether a value with its interpolations takes what this key has."""
+    return f"{{{key}}}" in str(raw_value)
 
 
 def _is_of_part(key: str) -> bool:
