@@ -45,7 +45,7 @@ def line_of(label: str, judged: JudgedCell) -> Line | None:
 
     explained = ", explained" if judged.cell.explained and judged.verdict.outcome == "differs" else ""
     stated = page.format_published(published).partition(" [")[0]  # without its place in the source
-    values = f"{stated}; ours {page.format_ours(judged)}"
+    values = f"{stated}; ours {page.format_ours(judged, in_short=True)}"
     name, outcome = f"{label}: {judged.cell.published_number}", judged.verdict.outcome + explained
     spread = 0.0 if published.spread is None else place(published.value + published.spread) - place(published.value)
     least, most = judged.verdict.low, judged.verdict.high

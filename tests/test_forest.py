@@ -1,5 +1,6 @@
 """The forest plot: places on the axis by hand, one mark a number; the picture itself is checked with the pages."""
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from fedexp.replay.page import JudgedCell
 from fedexp.replay.published import Published
 from fedexp.replay.quantity import CellQuantity
+from fedexp.replay.results import Result
 from fedexp.replay.table import Cell
 from fedexp.replay.verdict import Verdict
 from scripts import forest
@@ -35,3 +37,11 @@ def test_a_number_far_away_is_a_tip_at_the_edge():
     picture = ElementTree.fromstring(forest.svg(lines))
     tips = [node for node in picture if node.tag.endswith("path") and node.get("fill") == forest.COLORS["differs"]]
     assert len(tips) == 2
+
+
+def test_a_line_says_the_least_and_the_most_where_an_interval_leaves_the_range_of_the_number():
+    wide = judged("test_accuracy", 0.99, (0.5, 1.3))
+    results = [Result("a", seed, "", value, 1, "", 1.0, "", "") for seed, value in enumerate((0.99, 0.98, 0.32))]
+    line = forest.line_of("A", replace(wide, results=results, verdict=replace(wide.verdict, mean=0.763, high=1.1)))
+    assert line is not None
+    assert line.values == "0.99; ours 0.763 (runs from 0.32 to 0.99)"

@@ -208,8 +208,11 @@ def format_published(published: Published) -> str:
     return f"{value} [{published.where}]" if published.where else value
 
 
-def format_ours(line: JudgedCell) -> str:
-    """Our mean and its interval; the values themselves where the interval holds what no value can be."""
+def format_ours(line: JudgedCell, in_short: bool = False) -> str:
+    """Our mean and its interval; where that holds what no value can be, the values, or the least and the most.
+
+    These two `in_short`, for a picture.
+    """
     verdict, values = line.verdict, [result.value for result in line.results]
     if verdict.mean is None:
         return "not run"
@@ -218,6 +221,8 @@ def format_ours(line: JudgedCell) -> str:
         return mean
     reached = [value for value in values if value is not None]
     if reached and (verdict.low < 0 <= min(reached) or (verdict.high > 1 >= max(reached) and min(reached) >= 0)):
+        if in_short and len(reached) > 1:
+            return f"{mean} (runs from {min(reached):.3g} to {max(reached):.3g})"
         return f"{mean}: " + ", ".join("-" if value is None else f"{value:.3g}" for value in values)
     return f"{mean} ({verdict.low:.4g} to {verdict.high:.4g})"
 
