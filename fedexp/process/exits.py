@@ -102,12 +102,12 @@ def print_error(message: str) -> None:
 def shorten_words(message: str) -> str:
     """A message whose very long words are cut; a path stays whole, since no name in it can be as long."""
 
-    def cut(match: re.Match[str]) -> str:
+    def shorten(match: re.Match[str]) -> str:
         word = match[0].rstrip(_CLOSING)
         closing = match[0][len(word) :][:2]
         return f"{word[:_SHOWN]}... ({len(word):,} characters){closing}"
 
-    return _LONG_WORD.sub(cut, message)
+    return _LONG_WORD.sub(shorten, message)
 
 
 def name_too_long(error: OSError) -> str:
