@@ -7,16 +7,20 @@ Deviation: the paper chooses one worker for good after a warm-up; here participa
 choice is made in every round.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 
-from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning
+from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning, blocks
 
 
 def oja_step(direction: torch.Tensor, rows: torch.Tensor, past_rounds: int) -> torch.Tensor:
-    """The direction `[D]` after one more step of Oja's rule on the rows `[H, D]`, with `past_rounds` steps before."""
-    centred = rows - rows.mean(dim=0)
-    new_direction = (centred @ direction) @ centred
+    """The float64 direction `[D]` after a step of Oja's rule on rows `[H, D]`, with `past_rounds` steps before."""
+    reach = direction.new_zeros(len(rows))
+    for columns, centred in centred_blocks(rows):
+        reach += centred @ direction[columns]
+    new_direction = torch.cat([reach @ centred for _, centred in centred_blocks(rows)])
     length = new_direction.norm()
     if length == 0:
         return direction
@@ -24,15 +28,22 @@ def oja_step(direction: torch.Tensor, rows: torch.Tensor, past_rounds: int) -> t
     return blended / blended.norm()
 
 
+def centred_blocks(rows: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
+    """Blocks of columns `[H, B]` of rows `[H, D]` less their mean, float64: the squares of large updates overflow."""
+    for columns, block in blocks(rows):
+        wide = block.double()
+        yield columns, wide - wide.mean(dim=0)
+
+
 class Mimic(ModelPoisoning):
     """Copies the honest update with the largest projection; remembers the `direction [D]` and the rounds `seen`."""
 
     def forge(self, knowledge: AttackerKnowledge) -> tuple[torch.Tensor, Memory]:
-        memory = knowledge.memory
-        rows = knowledge.honest_updates.double()  # the squares of large updates overflow in float32
+        memory, rows = knowledge.memory, knowledge.honest_updates
         direction = memory["direction"].double() if "direction" in memory else self._random_direction(knowledge)
         direction, past_rounds = oja_step(direction, rows, memory.get("seen", 0)), memory.get("seen", 0) + 1
-        copied = knowledge.honest_updates[int((rows @ direction).argmax())]
+        reach = sum(block.double() @ direction[columns] for columns, block in blocks(rows))
+        copied = rows[int(torch.as_tensor(reach).argmax())]
         return copied.expand_as(knowledge.own_updates), {**memory, "direction": direction, "seen": past_rounds}
 
     def _random_direction(self, knowledge: AttackerKnowledge) -> torch.Tensor:

@@ -40,7 +40,8 @@ def bucket_means(delta: torch.Tensor, bucket: np.ndarray, share: np.ndarray) -> 
         rows = np.sort(order[begin : ends[last - 1]])
         mix = np.where(bucket[rows] == np.arange(first, last)[:, None], share[rows], 0.0)
         index = torch.from_numpy(rows).to(delta.device)
-        means[first:last] = mix_rows(torch.from_numpy(mix).to(delta.device), delta[index])
+        chosen = delta if len(rows) == len(delta) else delta[index]
+        mix_rows(torch.from_numpy(mix).to(delta.device), chosen, out=means[first:last])
         first, begin = last, int(ends[last - 1])
     return means
 

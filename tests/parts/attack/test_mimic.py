@@ -26,15 +26,15 @@ def test_the_direction_settles_where_honest_clients_differ_most(scene: AttackerK
 
 
 def test_equal_rows_leave_the_direction():
-    direction = torch.tensor([0.6, 0.8])
+    direction = torch.tensor([0.6, 0.8], dtype=torch.float64)
     assert torch.equal(oja_step(direction, torch.ones(3, 2), 4), direction)
 
 
 def test_one_round_by_hand():
     """Three rounds led to (0.6, 0.8); of it the centred rows 3, -1, -2 along x make (1, 0), which counts a quarter."""
     rows = torch.tensor([[4.0, 1.0], [0.0, 1.0], [-1.0, 1.0]])
-    moved = oja_step(torch.tensor([0.6, 0.8]), rows, 3)
-    wanted = torch.tensor([3 * 0.6 + 1, 3 * 0.8]) / 4
+    moved = oja_step(torch.tensor([0.6, 0.8], dtype=torch.float64), rows, 3)
+    wanted = torch.tensor([3 * 0.6 + 1, 3 * 0.8], dtype=torch.float64) / 4
     torch.testing.assert_close(moved, wanted / wanted.norm())
 
 

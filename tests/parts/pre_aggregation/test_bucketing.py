@@ -77,7 +77,9 @@ def test_weighted_buckets_have_the_weighted_mean_of_the_clients(size: int):
 def test_many_rows_are_averaged_some_buckets_at_a_time(size: int, monkeypatch: pytest.MonkeyPatch):
     shapes: list[torch.Size] = []
     mix_rows = bucketing.mix_rows
-    monkeypatch.setattr(bucketing, "mix_rows", lambda mix, rows: shapes.append(mix.shape) or mix_rows(mix, rows))
+    monkeypatch.setattr(
+        bucketing, "mix_rows", lambda mix, rows, out: shapes.append(mix.shape) or mix_rows(mix, rows, out=out)
+    )
     delta, bucket = normal(0, 2500, 3), assign_buckets(2500, size, np.random.default_rng(0))
     together = average_buckets(uploads_of(delta, [1] * 2500), bucket, np.ones(2500))
     for number in range(0, bucket.max() + 1, 17):
