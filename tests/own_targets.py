@@ -12,6 +12,7 @@ from fedexp.parts import Data, Dataset, Facts, Model, Split
 SUITS = {"class": "cross_entropy", "labels": "bce", "numbers": "mse", "tokens": "next_token"}
 OWN = {
     "cross_entropy": {"label_smoothing": 0.0, "class_weights": None},
+    "generalized_cross_entropy": {"q": 0.7},
     "bce": {},
     "mse": {},
     "mae": {},
@@ -20,6 +21,7 @@ OWN = {
 }
 KINDS = {
     "cross_entropy": "CrossEntropy",
+    "generalized_cross_entropy": "GeneralizedCrossEntropy",
     "bce": "BCE",
     "mse": "MSE",
     "mae": "MAE",
