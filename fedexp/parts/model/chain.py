@@ -3,7 +3,8 @@
     fedexp run dataset=mnist model=chain 'model.layers=[conv 8 3, pool 2, relu, flatten, linear]'
 
 The words are the functions below; the numbers behind a word are its arguments, in their order or behind their names:
-`conv 16 8 stride 2 padding 3`. `linear` without a number gives one output a class.
+`conv 16 8 stride 2 padding 3`. `linear` without a number gives one output a class; `sigmoid` or `tanh` behind it bounds
+the outputs, as some published programs do.
 
 The published chains of `conf/model` are such lists, and their files name the sources. Pooling stands before ReLU there:
 the two commute, gradients included, and ReLU has a quarter of the work. Legend: B batch, C channels, H x W pixels.
@@ -60,7 +61,14 @@ def dropout(_: int, p: float) -> nn.Module:
     return nn.Dropout(p)
 
 
-WITHOUT_ARGUMENTS = {"relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU, "flatten": nn.Flatten}  # for any shape
+WITHOUT_ARGUMENTS = {  # for any shape
+    "relu": nn.ReLU,
+    "tanh": nn.Tanh,
+    "sigmoid": nn.Sigmoid,
+    "gelu": nn.GELU,
+    "flatten": nn.Flatten,
+}
+BOUNDS = ("sigmoid", "tanh")  # what may be made of the outputs: some published programs train on bounded ones
 IMAGE_LAYERS = (conv, pool, batch_norm, group_norm, channel_dropout)
 MAKERS = (*IMAGE_LAYERS, linear, dropout)
 LAYER_FACTORIES: dict[str, Callable[..., nn.Module]] = {maker.__name__: maker for maker in MAKERS}
@@ -78,9 +86,13 @@ class Chain(InitialisedModel):
         return published_chains().get(self.layers, "chain")
 
     def check(self) -> None:
-        if self.layers[-1:] != ("linear",):
-            raise ConfigError("Chain.layers must end with linear without a number, which gives one output a class")
-        for text in self.layers[:-1]:
+        is_bounded = bool(self.layers) and self.layers[-1] in BOUNDS
+        if self.layers[: -1 if is_bounded else None][-1:] != ("linear",):
+            raise ConfigError(
+                "Chain.layers must end with linear without a number, which gives one output a class; only "
+                f"{' or '.join(BOUNDS)} may follow it"
+            )
+        for text in self.layers:
             parse_layer(text)
 
     def refuse(self, facts: Facts) -> None:

@@ -90,6 +90,9 @@ def test_every_word_makes_its_layer():
     [
         ((), "layers must end with linear without a number, which gives one output a class"),
         (("flatten", "linear 10"), "layers must end with linear without a number"),
+        (("flatten", "linear 10", "sigmoid"), "layers must end with linear without a number"),
+        (("sigmoid",), "layers must end with linear without a number"),
+        (("flatten", "linear", "relu"), "only sigmoid or tanh may follow it"),
         (("flaten", "linear"), "must be made of conv, .*, got 'flaten'; did you mean flatten?"),
         (("conv 3", "linear"), r"conv must be written as conv OUTPUTS KERNEL \[stride N\] \[padding N\], got 'conv 3'"),
         (("conv 8 3 strid 2", "linear"), "conv must be written as"),
@@ -141,6 +144,14 @@ def test_softmax_regression_is_the_perceptron_without_hidden_layers():
     other.load_state_dict(network.state_dict())
     x = torch.randn(3, *MNIST)
     assert torch.equal(network(x), other(x))
+
+
+def test_outputs_are_bounded_by_a_sigmoid_behind_them():
+    facts, x = Facts((1, 4, 4), 3, 10), torch.randn(5, 1, 4, 4)
+    bounded = Chain(layers=("flatten", "linear", "sigmoid")).network(facts)
+    plain = Chain(layers=("flatten", "linear")).network(facts)
+    plain.load_state_dict(bounded.state_dict())
+    torch.testing.assert_close(bounded(x), plain(x).sigmoid())
 
 
 def test_from_zero_every_class_is_as_likely():
