@@ -18,7 +18,8 @@ class GroupMean:
 
     def add(self, weight: np.ndarray, rows: torch.Tensor) -> None:
         """Adds a group of rows `[G, D]` with their weights `[G]`."""
-        groups, total = 1, mix_rows(torch.from_numpy(weight)[None].to(rows.device), rows, torch.float64)[0]
+        total = rows.new_empty((1, rows.shape[1]), dtype=torch.float64)
+        groups, total = 1, mix_rows(torch.from_numpy(weight)[None].to(rows.device), rows, total)[0]
         while self.sums and self.sums[-1][0] == groups:
             total, groups = self.sums.pop()[1] + total, 2 * groups
         self.sums.append((groups, total))

@@ -71,11 +71,9 @@ def weighted_median(distance: torch.Tensor, weight: torch.Tensor) -> float:
     return float(ordered[(weight[order].cumsum(dim=0) > weight.sum() / 2).int().argmax()])
 
 
-def mix_rows(
-    mix: torch.Tensor, rows: torch.Tensor, dtype: torch.dtype | None = None, out: torch.Tensor | None = None
-) -> torch.Tensor:
-    """The rows `mix [R, C] @ rows [C, D]`, in the precision of the rows, in `dtype`, or written into `out [R, D]`."""
-    result = rows.new_empty((len(mix), rows.shape[1]), dtype=dtype) if out is None else out
+def mix_rows(mix: torch.Tensor, rows: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+    """The rows `mix [R, C] @ rows [C, D]`, in the precision of the rows, or written into `out [R, D]` in its own."""
+    result = rows.new_empty((len(mix), rows.shape[1])) if out is None else out
     for columns, block in blocks(rows):
         result[:, columns] = mix @ block.double()
     return result

@@ -111,7 +111,13 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "momentum": "local=sgd local.momentum=0.9",
         **dict.fromkeys(("dp", "dpsgd"), "privacy=dp_sgd"),
     },
-    "loss": {"ce": "loss=cross_entropy", "crossentropyloss": "loss=cross_entropy", "l1": "loss=mae", "l2": "loss=mse"},
+    "loss": {
+        "ce": "loss=cross_entropy",
+        "crossentropyloss": "loss=cross_entropy",
+        **dict.fromkeys(("gce", "lq"), "loss=generalized_cross_entropy"),
+        "l1": "loss=mae",
+        "l2": "loss=mse",
+    },
     "attack": {
         "byzantine": "attack=sign_flip, gaussian, alie or ipm",
         "labelflipping": "attack=label_flip",

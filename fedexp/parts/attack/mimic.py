@@ -29,7 +29,10 @@ def oja_step(direction: torch.Tensor, rows: torch.Tensor, past_rounds: int) -> t
 
 
 def centred_blocks(rows: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
-    """Blocks of columns `[H, B]` of rows `[H, D]` less their mean, float64: the squares of large updates overflow."""
+    """Yields blocks of columns of the rows `[H, D]`: each slice, and its columns less their mean, `[H, B]`.
+
+    In float64, because the squares of large updates overflow in float32.
+    """
     for columns, block in blocks(rows):
         wide = block.double()
         yield columns, wide - wide.mean(dim=0)

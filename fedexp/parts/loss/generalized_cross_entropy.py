@@ -1,9 +1,9 @@
 """Generalized cross-entropy (Zhang & Sabuncu 2018, arXiv 1805.07836, equation 6), for labels of which some are wrong.
 
 An example of class y with probability p_y costs (1 - p_y**q) / q. Its gradient is that of cross-entropy times p_y**q,
-so an example that the model thinks impossible pulls little. q = 1 is half the mean absolute error between probabilities
-and labels (Ghosh et al. 2017, arXiv 1712.09482), and also what `NLLLoss` of a softmax descends; q towards 0 is
-cross-entropy. The paper's truncated loss, which leaves out examples below a probability, is not here.
+so an example whose label the model finds improbable pulls little. q = 1 is half the mean absolute error between
+probabilities and labels (Ghosh et al. 2017, arXiv 1712.09482), and also what `NLLLoss` of a softmax descends; q towards
+0 is cross-entropy. The paper's truncated loss, which leaves out examples below a probability, is not here.
 
 Models are measured by cross-entropy, so that runs with different losses can be compared.
 """
@@ -22,7 +22,7 @@ class GeneralizedCrossEntropy(Loss):
     takes = ("class",)
     is_log_likelihood = True
 
-    q: Annotated[float, Range(0, 1, low_open=True)] = 0.7
+    q: Annotated[float, Range(1e-6, 1)] = 0.7
 
     def per_example(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         log_prob = -F.cross_entropy(outputs, targets, reduction="none")

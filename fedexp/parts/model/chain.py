@@ -3,8 +3,8 @@
     fedexp run dataset=mnist model=chain 'model.layers=[conv 8 3, pool 2, relu, flatten, linear]'
 
 The words are the functions below; the numbers behind a word are its arguments, in their order or behind their names:
-`conv 16 8 stride 2 padding 3`. `linear` without a number gives one output a class; `sigmoid` or `tanh` behind it bounds
-the outputs, as some published programs do.
+`conv 16 8 stride 2 padding 3`. `linear` without a number gives one output a class. A `sigmoid` may stand behind it, as
+in some published programs; the loss and the metrics still take what comes out for logits.
 
 The published chains of `conf/model` are such lists, and their files name the sources. Pooling stands before ReLU there:
 the two commute, gradients included, and ReLU has a quarter of the work. Legend: B batch, C channels, H x W pixels.
@@ -68,7 +68,6 @@ WITHOUT_ARGUMENTS = {  # for any shape
     "gelu": nn.GELU,
     "flatten": nn.Flatten,
 }
-BOUNDS = ("sigmoid", "tanh")  # what may be made of the outputs: some published programs train on bounded ones
 IMAGE_LAYERS = (conv, pool, batch_norm, group_norm, channel_dropout)
 MAKERS = (*IMAGE_LAYERS, linear, dropout)
 LAYER_FACTORIES: dict[str, Callable[..., nn.Module]] = {maker.__name__: maker for maker in MAKERS}
@@ -86,17 +85,21 @@ class Chain(InitialisedModel):
         return published_chains().get(self.layers, "chain")
 
     def check(self) -> None:
-        is_bounded = bool(self.layers) and self.layers[-1] in BOUNDS
-        if self.layers[: -1 if is_bounded else None][-1:] != ("linear",):
+        if self.layers[-1:] != ("linear",) and self.layers[-2:] != ("linear", "sigmoid"):
             raise ConfigError(
-                "Chain.layers must end with linear without a number, which gives one output a class; only "
-                f"{' or '.join(BOUNDS)} may follow it"
+                "Chain.layers must end with linear without a number, which gives one output a class; only sigmoid may "
+                "stand behind it"
             )
         for text in self.layers:
             parse_layer(text)
 
     def refuse(self, facts: Facts) -> None:
         refuse_text(facts, self.option)
+        if facts.targets == "labels" and self.layers[-1] == "sigmoid":
+            raise ConfigError(
+                "Chain.layers: sigmoid must not stand behind the last layer where an example has several labels, since "
+                "their loss takes a sigmoid of the outputs itself; leave it out"
+            )
         try:
             layer_shapes(self.layers, facts.shape, facts.classes)
         except ConfigError:

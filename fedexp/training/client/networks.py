@@ -21,7 +21,6 @@ from fedexp.core.torch_generator import seed_torch
 from fedexp.core.user_code import refuse_changed_settings, refuse_errors
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.loss.contract import Loss
-from fedexp.parts.loss.cross_entropy import CrossEntropy
 from fedexp.parts.model.contract import Model
 from fedexp.parts.network_errors import new_network, refuse_network_errors
 from fedexp.training.client.carried_state import refuse_batch_dependence, refuse_carried_state
@@ -98,7 +97,7 @@ def refuse_untrainable(
 
 def warn_of_probabilities(subject: str, answers: torch.Tensor, loss: Loss) -> None:
     """Warns of answers `[B, K]` that are probabilities already, where the loss makes them from logits once more."""
-    if isinstance(loss, CrossEntropy) and answers.dim() == 2 and answers.shape[1] > 1 and bool((answers >= 0).all()):
+    if loss.is_log_likelihood and answers.dim() == 2 and answers.shape[1] > 1 and bool((answers >= 0).all()):
         sums = answers.sum(dim=1)
         if torch.allclose(sums, torch.ones_like(sums), atol=1e-4):
             log.warning("%s returns probabilities, but the loss takes logits; leave the softmax out", subject)

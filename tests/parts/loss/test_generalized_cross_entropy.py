@@ -23,8 +23,8 @@ def test_a_power_of_one_is_half_the_absolute_error_of_the_probabilities():
 
 def test_a_small_power_is_cross_entropy():
     outputs, targets = torch.randn(20, 5, dtype=torch.float64), torch.arange(20) % 5
-    costs = GeneralizedCrossEntropy(q=1e-9).per_example(outputs, targets)
-    torch.testing.assert_close(costs, F.cross_entropy(outputs, targets, reduction="none"))
+    costs = GeneralizedCrossEntropy(q=1e-6).per_example(outputs, targets)
+    torch.testing.assert_close(costs, F.cross_entropy(outputs, targets, reduction="none"), rtol=1e-4, atol=0)
 
 
 @pytest.mark.parametrize("q", [0.3, 0.7, 1.0])
@@ -37,7 +37,7 @@ def test_the_gradient_is_that_of_cross_entropy_times_a_power_of_the_probability(
     torch.testing.assert_close(gradient, share * usual)
 
 
-def test_an_impossible_example_has_no_gradient_and_a_finite_cost():
+def test_an_improbable_label_has_no_gradient_and_a_finite_cost():
     outputs = torch.tensor([[1000.0, 0.0]], requires_grad=True)
     cost = GeneralizedCrossEntropy().per_example(outputs, torch.tensor([1]))
     cost.sum().backward()

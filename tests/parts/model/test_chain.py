@@ -92,7 +92,7 @@ def test_every_word_makes_its_layer():
         (("flatten", "linear 10"), "layers must end with linear without a number"),
         (("flatten", "linear 10", "sigmoid"), "layers must end with linear without a number"),
         (("sigmoid",), "layers must end with linear without a number"),
-        (("flatten", "linear", "relu"), "only sigmoid or tanh may follow it"),
+        (("flatten", "linear", "relu"), "only sigmoid may stand behind it"),
         (("flaten", "linear"), "must be made of conv, .*, got 'flaten'; did you mean flatten?"),
         (("conv 3", "linear"), r"conv must be written as conv OUTPUTS KERNEL \[stride N\] \[padding N\], got 'conv 3'"),
         (("conv 8 3 strid 2", "linear"), "conv must be written as"),
@@ -152,6 +152,11 @@ def test_outputs_are_bounded_by_a_sigmoid_behind_them():
     plain = Chain(layers=("flatten", "linear")).network(facts)
     plain.load_state_dict(bounded.state_dict())
     torch.testing.assert_close(bounded(x), plain(x).sigmoid())
+
+
+def test_a_sigmoid_is_refused_where_the_loss_takes_one_itself():
+    with pytest.raises(ConfigError, match="must not stand behind the last layer where an example has several labels"):
+        Chain(layers=("flatten", "linear", "sigmoid")).refuse(Facts((4,), 3, 10, targets="labels"))
 
 
 def test_from_zero_every_class_is_as_likely():
