@@ -9,7 +9,7 @@ from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.core.fields import describe_type, fits
 
 LARGEST = sys.float_info.max
-LEAST = {"value": -LARGEST, "spread": 0, "runs": 1, "rounding": 0}
+LEAST = {"value": -LARGEST, "spread": 0, "runs": 1, "rounding": 0, "examples": 1}
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,7 @@ class Published:
     """A number that somebody published: of one run, or a mean with its standard deviation `spread` over `runs`.
 
     `rounding` is half a unit of its last digit. `beyond` means more than the value. `where` is its place in the source.
+    `examples` is on how many an accuracy of a single run was measured, if they were so few that chance moved it.
     """
 
     value: float
@@ -25,6 +26,7 @@ class Published:
     rounding: float = 0.0
     beyond: bool = False
     where: str = ""
+    examples: int | None = None
 
 
 def parse_replication(node: Any, where: str) -> tuple[str, Published]:
@@ -46,6 +48,10 @@ def parse_published(node: Any, where: str) -> Published:
     if (published_number.spread is None) != (published_number.runs == 1):
         raise ConfigError(
             f"{where} must have spread and runs (at least 2) together, or neither for a single run, got {node}"
+        )
+    if published_number.examples is not None and (published_number.spread is not None or published_number.value > 1):
+        raise ConfigError(
+            f"{where}: examples must stand with an accuracy (up to 1) of a single run, without spread, got {node}"
         )
     if published_number.beyond and published_number.spread is not None:
         raise ConfigError(f"{where}: beyond must stand with a single number, without spread, got {node}")

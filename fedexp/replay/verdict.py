@@ -19,6 +19,9 @@ the variances of all cells scatter, and then
 
 Where all cells scatter alike this is one deviation for the table, and where they do not, each cell keeps its own.
 
+Where a published accuracy was measured on few examples n, the variance of that draw, m (1 - m) / n, is added to that of
+the published run: our runs do not show it.
+
 A run that did not reach an accuracy counts as if it had done so in the round after its last, which is too early. So
 such a cell may differ on the far side, but never agree. "More than v" (`beyond`) agrees if v, or more, could be ours.
 
@@ -115,7 +118,7 @@ def expected_range(published: Published, ours: OurValues, usual: Scatter | None 
     if scatter is None:
         return None
     values = _scale(ours.bounds(), ours)
-    half = _half_width(scatter, published.runs, len(values))
+    half = _half_width(scatter, published.runs, len(values), draw_variance(published, float(values.mean())))
     low, high = values.mean() - half, values.mean() + half
     return (math.exp(low), math.exp(high)) if ours.counts else (float(low), float(high))
 
@@ -179,8 +182,13 @@ def moderate(scatter: Scatter | None, usual: Scatter | None) -> Scatter | None:
     return Scatter((scatter.freedom * scatter.variance + usual.freedom * usual.variance) / freedom, freedom)
 
 
-def _half_width(scatter: Scatter, runs: int, other_runs: int) -> float:
-    return student_quantile(scatter.freedom) * math.sqrt(scatter.variance * (1 / runs + 1 / other_runs))
+def draw_variance(published: Published, accuracy: float) -> float:
+    """The variance of the published number by the draw of the few examples that it was measured on."""
+    return 0.0 if published.examples is None else max(0.0, accuracy * (1 - accuracy)) / published.examples
+
+
+def _half_width(scatter: Scatter, runs: int, other_runs: int, added: float = 0.0) -> float:
+    return student_quantile(scatter.freedom) * math.sqrt(scatter.variance * (1 / runs + 1 / other_runs) + added)
 
 
 def _scale(values: np.ndarray, ours: OurValues) -> np.ndarray:

@@ -165,3 +165,13 @@ def test_a_disputed_cell_says_whose_numbers_ours_agree_with():
 def test_nothing_to_compare():
     assert judge(None, OurValues((0.5, 0.6))).outcome == "no number"
     assert judge(Published(0.5), OurValues(())).outcome == "not run"
+
+
+def test_the_draw_of_few_examples_widens_the_range_by_its_variance():
+    """0.5 on 100 examples: a deviation of 0.05, beside runs that scatter by 0.01."""
+    ours = OurValues((0.49, 0.50, 0.51))
+    narrow, wide = (expected_range(Published(0.5, examples=size), ours) for size in (None, 100))
+    assert narrow is not None
+    assert wide is not None
+    quantile = (narrow[1] - 0.5) / (0.01 * math.sqrt(4 / 3))
+    assert wide[1] - 0.5 == pytest.approx(quantile * math.sqrt(0.01**2 * 4 / 3 + 0.05**2))
