@@ -33,6 +33,12 @@ def neighbours(positions: np.ndarray) -> slice | None:
     return slice(first, first + len(positions)) if is_run else None
 
 
+def as_index(positions: np.ndarray, device: torch.device) -> slice | torch.Tensor:
+    """Positions `[n]` as an index of rows on a device; neighbours are a slice, which copies nothing."""
+    rows = neighbours(positions)
+    return to_device(positions, device) if rows is None else rows
+
+
 def finite(rows: torch.Tensor) -> np.ndarray:
     """Which rows `[C, D]` hold only finite numbers, bool [C]."""
     low, high = rows.amin(dim=1), rows.amax(dim=1)  # NaN if any entry is; no second matrix, and aminmax(dim=1) is slow

@@ -142,7 +142,9 @@ def _contradict(first: Published, second: Published, ours: OurValues, usual: Sca
         return False
     off = abs(np.diff(_scale(np.array([first.value, second.value]), ours)).item())
     rounding = 0.0 if ours.counts else first.rounding + second.rounding
-    return off - rounding > _half_width(scatter, first.runs, second.runs)
+    mean = float(_scale(ours.bounds(), ours).mean())
+    draws = draw_variance(first, mean) + draw_variance(second, mean)
+    return off - rounding > _half_width(scatter, first.runs, second.runs, draws)
 
 
 def measure_scatter(published: Published | None, ours: OurValues) -> Scatter | None:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from fedexp.core.client_rows import positions_of
-from fedexp.core.device_arrays import join_rows, neighbours, to_device
+from fedexp.core.device_arrays import as_index, join_rows, to_device
 from fedexp.core.values import Jobs, Memory, State, Weights
 from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.context import RoundContext, extra_messages
@@ -48,7 +48,7 @@ def dispatch_versions(exp: Experiment, world: World, jobs: Jobs, mem: dict[str, 
         models = jobs.sent(int(jobs.begun[rows].max(initial=-1)))
         pieces.append(dispatch(exp, world, models, jobs.model[rows], jobs.owner[rows], mem))
     order, received = np.argsort(np.concatenate(groups)), join_rows(pieces)
-    return received if neighbours(order) else received[to_device(order, received.device)]
+    return received[as_index(order, received.device)]
 
 
 def models_sent(present: tuple[Weights, ...], earlier: dict[int, Weights], number: int) -> tuple[Weights, ...]:

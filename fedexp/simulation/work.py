@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from fedexp.core.device_arrays import neighbours, to_device
+from fedexp.core.device_arrays import as_index, to_device
 from fedexp.core.random_streams import streams
 from fedexp.core.values import Jobs, Layout, Memory, Trained, Uploads, concatenate_rows
 from fedexp.parts.context import Context
@@ -51,8 +51,7 @@ def work(
 
 def rows_at(received: torch.Tensor, positions: np.ndarray) -> torch.Tensor:
     """The rows `[n, D]` at `positions [n]` of `received [C, D]`; no copy of neighbours, or where all are one row."""
-    rows = slice(len(positions)) if received.stride(0) == 0 else neighbours(positions)
-    return received[to_device(positions, received.device) if rows is None else rows]
+    return received[slice(len(positions)) if received.stride(0) == 0 else as_index(positions, received.device)]
 
 
 def prepare(

@@ -7,7 +7,7 @@ Deviation: the paper chooses one worker for good after a warm-up; here participa
 choice is made in every round.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
@@ -17,15 +17,21 @@ from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning, blocks
 
 def oja_step(direction: torch.Tensor, rows: torch.Tensor, past_rounds: int) -> torch.Tensor:
     """The float64 direction `[D]` after a step of Oja's rule on rows `[H, D]`, with `past_rounds` steps before."""
-    reach = direction.new_zeros(len(rows))
-    for columns, centred in centred_blocks(rows):
-        reach += centred @ direction[columns]
+    reach = project(centred_blocks(rows), direction)
     new_direction = torch.cat([reach @ centred for _, centred in centred_blocks(rows)])
     length = new_direction.norm()
     if length == 0:
         return direction
     blended = past_rounds / (1 + past_rounds) * direction + new_direction / length / (1 + past_rounds)
     return blended / blended.norm()
+
+
+def project(row_blocks: Iterable[tuple[slice, torch.Tensor]], direction: torch.Tensor) -> torch.Tensor:
+    """The inner products `[H]` of rows with a float64 `direction [D]`; the rows come as blocks of columns `[H, B]`."""
+    products = direction.new_zeros(())
+    for columns, block in row_blocks:
+        products = products + block.double() @ direction[columns]
+    return products
 
 
 def centred_blocks(rows: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
@@ -45,8 +51,7 @@ class Mimic(ModelPoisoning):
         memory, rows = knowledge.memory, knowledge.honest_updates
         direction = memory["direction"].double() if "direction" in memory else self._random_direction(knowledge)
         direction, past_rounds = oja_step(direction, rows, memory.get("seen", 0)), memory.get("seen", 0) + 1
-        reach = sum(block.double() @ direction[columns] for columns, block in blocks(rows))
-        copied = rows[int(torch.as_tensor(reach).argmax())]
+        copied = rows[int(project(blocks(rows), direction).argmax())]
         return copied.expand_as(knowledge.own_updates), {**memory, "direction": direction, "seen": past_rounds}
 
     def _random_direction(self, knowledge: AttackerKnowledge) -> torch.Tensor:

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from fedexp.core.device_arrays import to_device
+from fedexp.core.device_arrays import as_index
 from fedexp.training.workers.arena import SharedArena
 
 T = TypeVar("T")
@@ -125,12 +125,6 @@ class WorkerPool:
         for work, out in zip(works, shared_outs, strict=True):
             if out is not work.out:
                 work.out.copy_(out)
-
-
-def as_index(rows: np.ndarray, device: torch.device) -> slice | torch.Tensor:
-    """Positions `[n]` as an index; neighbours are a slice, which takes no copy to a device."""
-    first, past = (int(rows[0]), int(rows[0]) + len(rows)) if len(rows) else (0, 0)
-    return slice(first, past) if np.array_equal(rows, np.arange(first, past)) else to_device(rows, device)
 
 
 class SharedWorkerPool(WorkerPool):

@@ -14,6 +14,7 @@ import pytest
 import torch
 from worlds import world_of
 
+from fedexp.core.device_arrays import as_index
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.process import logs
 from fedexp.run.run import run
@@ -189,6 +190,6 @@ def test_as_many_open_files_as_are_asked_for_are_enough(tiny: Tiny, forked: list
     ("rows", "is_slice"), [([2, 3, 4], True), ([3], True), ([], True), ([2, 4], False), ([3, 2], False)]
 )
 def test_neighbouring_positions_are_a_slice(rows: list[int], is_slice: bool):
-    index, values = pool.as_index(np.array(rows, dtype=np.int64), torch.device("cpu")), torch.arange(6)
+    index, values = as_index(np.array(rows, dtype=np.int64), torch.device("cpu")), torch.arange(6)
     assert isinstance(index, slice) == is_slice
     assert values[index].tolist() == rows
