@@ -14,7 +14,6 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from fedexp.core.device_arrays import as_index
 from fedexp.parts import Context, Memory, PreAggregation, Range, Uploads, mix_rows
 
 MAX_ROWS = 1024  # rows, or one bucket
@@ -40,7 +39,7 @@ def bucket_means(delta: torch.Tensor, bucket: np.ndarray, share: np.ndarray) -> 
         last = max(first + 1, int(np.searchsorted(ends, begin + MAX_ROWS, side="right")))
         rows = np.sort(order[begin : ends[last - 1]])
         mix = np.where(bucket[rows] == np.arange(first, last)[:, None], share[rows], 0.0)
-        chosen = delta[as_index(rows, delta.device)]
+        chosen = delta if len(rows) == len(delta) else delta[torch.from_numpy(rows).to(delta.device)]
         mix_rows(torch.from_numpy(mix).to(delta.device), chosen, out=means[first:last])
         first, begin = last, int(ends[last - 1])
     return means
