@@ -26,6 +26,7 @@ class Evaluation(Part):
     client_losses: Literal["running", "exact"] = "running"
     local_models: bool = False
     personal_fraction: Annotated[float, Range(0, 1, high_open=True)] = 0.0
+    personal_split: Literal["random", "by_class"] = "random"
     own_test: bool = False
     unseen_fraction: Annotated[float, Range(0, 1, high_open=True)] = 0.0
     personal_clients: Annotated[int, Range(1)] = 1000
@@ -64,6 +65,11 @@ class Evaluation(Part):
                 "Evaluation.own_test=true measures clients on their own test examples, so that they hold out none, "
                 f"got evaluation.personal_fraction={self.personal_fraction:g}; add evaluation.personal_fraction=0, or "
                 "leave evaluation.own_test out"
+            )
+        if self.personal_split == "by_class" and not self.personal_fraction:
+            raise ConfigError(
+                "Evaluation.personal_split=by_class is about what clients hold out, but they hold out nothing, got "
+                "evaluation.personal_fraction=0; set evaluation.personal_fraction=0.2"
             )
         if self.fine_tune_epochs and not self.personal:
             raise ConfigError(

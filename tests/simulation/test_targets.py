@@ -36,6 +36,21 @@ def test_what_needs_classes_is_refused(tiny: Tiny, targets: str, words: tuple[st
         compatibility.refuse(spec.build(told(tiny(*words), targets)))
 
 
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        (("local.order=by_class",), "local.order=file"),
+        (
+            ("evaluation.personal_split=by_class", "evaluation.personal_fraction=0.2"),
+            "evaluation.personal_split=random",
+        ),
+    ],
+)
+def test_a_value_that_needs_classes_names_another(tiny: Tiny, words: tuple[str, ...], instead: str):
+    with pytest.raises(ConfigError, match=rf"^{words[0]} needs targets that are classes.* numbers; use {instead}$"):
+        compatibility.refuse(spec.build(told(tiny(*words), "numbers")))
+
+
 @pytest.mark.parametrize("targets", ["labels", "numbers", "tokens"])
 @pytest.mark.parametrize(
     "words",

@@ -5,10 +5,13 @@ import numpy as np
 from fedexp.parts.federation.partition import Partition
 
 
-def hold_out(partition: Partition, fraction: float, rng: np.random.Generator) -> tuple[Partition, Partition]:
+def hold_out(
+    partition: Partition, fraction: float, rng: np.random.Generator, labels: np.ndarray | None = None
+) -> tuple[Partition, Partition]:
     """Splits the partition into the examples to train on and the held-out examples.
 
-    Every example draws a number, and a client's lowest are held out: other clients' examples do not matter.
+    Every example draws a number, and a client's lowest are held out: other clients' examples do not matter. With
+    `labels [S]` of all examples a client holds out one of its classes after the other, that of its lowest number first.
     """
     if not fraction:
         return partition, Partition(np.zeros_like(partition.offsets), partition.indices[:0])
@@ -17,9 +20,18 @@ def hold_out(partition: Partition, fraction: float, rng: np.random.Generator) ->
     count = np.where(sizes > 1, np.maximum(1, np.floor(fraction * sizes + 1e-9)), 0)
     count = np.minimum(count, np.maximum(sizes - 1, 0))
     rank = np.empty(len(client), np.int64)
-    rank[np.lexsort((draws, client))] = np.arange(len(client)) - np.repeat(partition.offsets[:-1], sizes)
+    turns = draws if labels is None else _lowest_of_class(draws, client, labels[partition.indices])
+    rank[np.lexsort((draws, turns, client))] = np.arange(len(client)) - np.repeat(partition.offsets[:-1], sizes)
     mask = rank < count[client]
     return part_of(partition, ~mask, sizes - count), part_of(partition, mask, count)
+
+
+def _lowest_of_class(draws: np.ndarray, client: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """For each example the lowest of `draws [S]` among those of its client and class, `[S]`."""
+    _, kind = np.unique(np.stack([client, labels]), axis=1, return_inverse=True)
+    lowest = np.full(len(draws), np.inf)
+    np.minimum.at(lowest, kind, draws)
+    return lowest[kind]
 
 
 def part_of(partition: Partition, mask: np.ndarray, sizes: np.ndarray) -> Partition:

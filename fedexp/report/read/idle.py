@@ -54,5 +54,7 @@ def _concerns_nobody(config: Mapping[str, Any], summary: Mapping[str, Any], key:
         return config.get("scenario.malicious") == 0
     if key == "evaluation.validation_fraction":
         return "validation_examples" in summary and not summary["validation_examples"]
+    if key == "evaluation.personal_split":
+        return not config.get("evaluation.personal_fraction")
     measured = ("personal_fraction", "own_test", "unseen_fraction")
     return key == "evaluation.personal_clients" and not any(config.get(f"evaluation.{name}") for name in measured)

@@ -144,6 +144,8 @@ def refuse_targets(exp: Experiment, facts: Facts) -> None:
     needing = [(role, part) for role, part in exp.parts() if getattr(part, "needs_classes", False)]
     demands = [(f"{role}={option(part)}", f"use another {role}") for role, part in needing]
     demands += [("evaluation.local_models=true", "leave it out")] * exp.evaluation.local_models
+    held_by_class = exp.evaluation.personal_split == "by_class"
+    demands += [("evaluation.personal_split=by_class", "use evaluation.personal_split=random")] * held_by_class
     demands += [("local.order=by_class", "use local.order=file")] * (exp.local.order == "by_class")
     for subject, cure in demands:
         raise ConfigError(

@@ -57,7 +57,9 @@ def split_data(exp: Experiment, data: Data) -> tuple[DataSplit, Data]:
         tests = client_test_sets(exp, data, all_clients)
         held_out, unseen_examples = tests.of(training), tests.of(unseen)
     else:
-        partition, held_out = hold_out(partition, exp.evaluation.personal_fraction, stream(exp.seed, "held_out"))
+        labels = data.train.y.numpy() if exp.evaluation.personal_split == "by_class" else None
+        draws = stream(exp.seed, "held_out")
+        partition, held_out = hold_out(partition, exp.evaluation.personal_fraction, draws, labels)
     partition, judging = hold_out(partition, exp.judging_fraction, stream(exp.seed, "judging"))
     if not len(partition.indices):
         raise ConfigError(

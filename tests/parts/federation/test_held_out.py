@@ -36,3 +36,34 @@ def test_what_others_hold_does_not_matter():
     _, again = hold_out(turned, 0.4, stream(0, "held_out"))
     assert again.shard(1).tolist() == held.shard(0).tolist()
     assert hold_out(WHOLE, 0.4, stream(1, "held_out"))[1].shard(0).tolist() != held.shard(0).tolist()
+
+
+def test_by_class_one_class_goes_before_the_next_begins():
+    labels = np.arange(16) % 2
+    holds = [7, 3, 5, 1, 9, 11, 2, 4, 6]
+    classes = set()
+    for seed in range(6):
+        draws = stream(seed, "held_out").random(12)
+        first = min(holds, key=lambda number: draws[number])
+        own = [number for number in holds if labels[number] == labels[first]]
+        _, held = hold_out(partition(holds), 0.35, stream(seed, "held_out"), labels)
+        assert sorted(held.shard(0).tolist()) == sorted(sorted(own, key=lambda number: draws[number])[:3])
+        classes.add(labels[first])
+    assert classes == {0, 1}
+
+
+def test_by_class_the_next_class_gives_what_the_first_lacks():
+    labels = np.arange(21) % 2
+    left, held = hold_out(WHOLE, 0.7, stream(0, "held_out"), labels)
+    counts = np.bincount(labels[held.shard(0)], minlength=2)
+    assert held.sizes[0] == 7
+    assert counts.tolist() in ([4, 3], [1, 6])  # of class 0 there are four, of class 1 six
+    for client in range(5):
+        assert sorted([*left.shard(client), *held.shard(client)]) == sorted(WHOLE.shard(client).tolist())
+
+
+def test_by_class_what_others_hold_does_not_matter():
+    labels = np.arange(21) % 3
+    _, held = hold_out(WHOLE, 0.4, stream(0, "held_out"), labels)
+    _, again = hold_out(partition([13, 14, 15], WHOLE.shard(0).tolist()), 0.4, stream(0, "held_out"), labels)
+    assert again.shard(1).tolist() == held.shard(0).tolist()

@@ -113,6 +113,24 @@ class TestOwnTests:
             spec.build(tiny(HELD, "evaluation.own_test=true"))
 
 
+class TestByClass:
+    def test_at_most_one_class_of_a_client_is_on_both_sides(self, tiny: Tiny):
+        words = ("federation=shards", "scenario.clients=6", HELD)
+        most = {}
+        for split in ("random", "by_class"):
+            exp = spec.build(tiny(*words, f"evaluation.personal_split={split}"))
+            data, _ = load(exp)
+            found = split_data(exp, data)[0]
+            sides = [(found.partition.shard(client), found.held_out.shard(client)) for client in range(6)]
+            shared = [len({*data.train.y[a].tolist()} & {*data.train.y[b].tolist()}) for a, b in sides]
+            most[split] = max(shared)
+        assert most["by_class"] == 1 < most["random"]
+
+    def test_without_held_out_examples_it_is_refused(self, tiny: Tiny):
+        with pytest.raises(ConfigError, match=r"by_class is about .* set evaluation.personal_fraction=0.2"):
+            spec.build(tiny("evaluation.personal_split=by_class"))
+
+
 class TestShifted:
     WORDS = ("dataset.shape=[1,8,8]", HELD, "scenario.public_fraction=0.2")
 
