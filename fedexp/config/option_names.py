@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from fedexp.config import catalog, roles
@@ -36,10 +38,10 @@ def _find_option(group: str, node: Mapping[str, Any], recorded: str | None) -> s
 
     None if the part has no class.
     """
-    target, conf = node.get("_target_"), conf_dir()
+    target = node.get("_target_")
     if not isinstance(target, str):
         return None
-    parts = {name: catalog.part(conf, group, name) for name in catalog.options(conf, group)}
+    parts = _read_options(conf_dir(), group)
     matching = {
         name: part for name, part in parts.items() if part.get("_target_") == target and _same_layers(part, node)
     }
@@ -48,6 +50,12 @@ def _find_option(group: str, node: Mapping[str, Any], recorded: str | None) -> s
     if best:
         return recorded if recorded in best else best[0]
     return target.rpartition(".")[0].rpartition(".")[2]
+
+
+@cache
+def _read_options(conf: Path, group: str) -> dict[str, dict[str, Any]]:
+    """The parts of a group's options, once a process: a report asks for those of every run of a sweep."""
+    return {name: catalog.part(conf, group, name) for name in catalog.options(conf, group)}
 
 
 def _same_layers(part: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
