@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import processes
 import pytest
 from command_line import python
 from sklearn.metrics import roc_auc_score
@@ -42,10 +43,16 @@ def here(tmp_path: Path) -> Path:
 
 
 def typed(here: Path, *words: str, cache: str = "cache") -> subprocess.CompletedProcess[str]:
-    """What the command does in this folder, which is not on Python's path by itself."""
-    environment = {**os.environ, "FEDEXP_CACHE": str(here.parent / cache), "PYTHONSAFEPATH": "1"}
+    """What the command does in this folder."""
+    return processes.typed(here, *words, FEDEXP_CACHE=str(here.parent / cache))
+
+
+def test_a_new_python_finds_the_function_where_the_folder_is_not_on_its_path(here: Path):
+    environment = {**os.environ, "FEDEXP_CACHE": str(here.parent / "cache"), "PYTHONSAFEPATH": "1"}
     environment["PYTHONPATH"] = str(Path(fedexp.__file__).parents[1])
-    return python("-m", "fedexp", *words, cwd=here, env=environment)
+    done = python("-m", "fedexp", "run", *WORDS, cwd=here, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "round 3/3  right " in done.stdout
 
 
 @pytest.mark.parametrize("workers", [1, 2])
