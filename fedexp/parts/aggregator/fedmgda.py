@@ -1,4 +1,4 @@
-"""FedMGDA+ (Hu et al. 2020, arXiv 2006.11489, algorithm 1): a step that goes along with every client, if there is one.
+"""FedMGDA+ (Hu et al. 2020, arXiv 2006.11489): a step that goes along with every client, if there is one.
 
 Updates are normalised, u_i = d_i / |d_i|, and the step is the shortest of all sum_i lambda_i u_i whose weights lambda_i
 >= 0 sum to one and are within eps of the shares p_i, |lambda_i - p_i| <= eps. With eps = 1 it makes an acute angle with

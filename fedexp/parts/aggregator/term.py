@@ -1,4 +1,4 @@
-"""TERM, tilted empirical risk minimisation, over clients (Li et al. 2021, arXiv 2007.01162, section 4).
+"""TERM, tilted empirical risk minimisation, over clients (Li et al. 2021, arXiv 2007.01162).
 
 The gradient of the tilted loss log(sum_k p_k exp(t F_k)) / t is the mean of the clients' gradients with weights in
 proportion to p_k exp(t F_k), so updates are averaged with these weights; F_k is the loss of the received model at

@@ -6,9 +6,10 @@ client holds `classes_per_client` distinct classes, drawn so that every class ha
 gets the share alpha_ic / sum_j alpha_jc of class c.
 
 Deviations: the sum runs over the real holders. The authors' repository makes one slot too many for each class and
-normalises over all of them, which leaves 7 % (100 clients) to 34 % (10 clients) of the data unused. Counts are rounded
-down. The rest of a class goes, one example each, to the holders with the largest remainders, at ties to the smallest
-client (`leftovers=dealt`), or is unused (`dropped`). Legend: N clients, K classes.
+normalises over all of them, which leaves about a part in 21 (100 clients, two of ten classes each) to a third (10
+clients) of the data unused. Counts are rounded down. The rest of a class goes, one example each, to the holders with
+the largest remainders, at ties to the smallest client (`leftovers=dealt`), or is unused (`dropped`). Legend: N clients,
+K classes.
 
 `classes_per_client=all` gives every client every class, which is almost IID. A comparative study of client selection
 (Granada, 2024) ran this variant with leftovers dropped: 60,000 examples over 300 clients in sizes of 174 to 217.

@@ -2,7 +2,7 @@
 
 A participant that received w trains it as in FedAvg, and on the same batches its own v through the mixture
 u = alpha v + (1 - alpha) w: v <- v - lr alpha grad F_k(u), both from the values before the step. With `learn_alpha`
-its alpha moves, too: alpha <- alpha - lr <v - w, grad F_k(u)>, kept in [0, 1] (equation 11). v begins as the first
+its alpha moves, too: alpha <- alpha - lr <v - w, grad F_k(u)>, kept in [0, 1]. v begins as the first
 model. v and alpha never leave the client, which uses u; one that was never asked uses the global model. alpha = 0 is
 FedAvg's local model, alpha = 1 a model trained alone.
 

@@ -1,4 +1,4 @@
-"""Generalized cross-entropy (Zhang & Sabuncu 2018, arXiv 1805.07836, equation 6), for labels of which some are wrong.
+"""Generalized cross-entropy (Zhang & Sabuncu 2018, arXiv 1805.07836), for labels of which some are wrong.
 
 An example of class y with probability p_y costs (1 - p_y**q) / q. Its gradient is that of cross-entropy times p_y**q,
 so an example whose label the model finds improbable pulls little. q = 1 is half the mean absolute error between

@@ -1,7 +1,4 @@
-"""A rate that is multiplied by `gamma` after every round: gamma^(t - 1) in round t.
-
-So FedDyn's authors train (x 0.998 a round), as do many after them.
-"""
+"""A rate that is multiplied by `gamma` after every round: gamma^(t - 1) in round t."""
 
 from typing import Annotated
 

@@ -1,6 +1,6 @@
 """The greedy algorithm that fills a round before its deadline; FedCS and HybridFL differ only in their cost.
 
-Source: FedCS (Nishio & Yonetani 2019, arXiv 1804.08333, algorithm 2), with the corrections of the selection thesis'
+Source: FedCS (Nishio & Yonetani 2019, arXiv 1804.08333, algorithm 3), with the corrections of the selection thesis'
 text: T_inc is an increment, every candidate is tried (a rejected one does not end the loop), the limit is strict, and
 Theta, the time of the uploads, excludes distribution. With `counting_distribution` the remaining wait of a candidate is
 computed from a Theta that includes it, as in the thesis' code.

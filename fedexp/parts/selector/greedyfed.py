@@ -1,8 +1,8 @@
-"""GreedyFed (Singhal, Pandey & Popovski 2023, arXiv 2312.09108, algorithm 4): the largest mean Shapley values.
+"""GreedyFed (Singhal, Pandey & Popovski 2023, arXiv 2312.09108): the largest mean Shapley values.
 
 First every client takes part once: ceil(N / M) rounds of M clients in one random order, the last block completed with
 random earlier clients. Then the M clients with the largest mean Shapley value so far take part (the mean over a
-client's own participations, algorithm 4 line 14, not equation 4.6 of the selection thesis).
+client's own participations, as in line 14 of algorithm 4 of the selection thesis, and not as in its equation 4.6).
 A client whose first upload was lost, or that was away in its turn, has no mean yet and comes before all others. Who
 is away is never asked; its place in the first rounds goes to an earlier client.
 Deviations: ties go to the smallest id, not to a random client. With `opening=published` the blocks follow the client
