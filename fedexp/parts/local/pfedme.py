@@ -8,7 +8,8 @@ by beta is a server's step: `server_optimizer=momentum server_optimizer.beta=0 s
 In the authors' code all clients train in every round and those that were selected are averaged; here only these train.
 A schedule moves lr alone. With one inner step that is SGD at the rate lr lam theta_lr. The paper leaves open where
 theta begins; the authors' code goes on from the theta of the batch before. The simulation keeps a row for every client
-that was ever selected. A training that is not finite leaves theta as it was."""
+that was ever selected. A training that is not finite leaves theta as it was.
+"""
 
 from typing import Annotated
 

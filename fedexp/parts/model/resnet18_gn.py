@@ -4,7 +4,8 @@ The network of the CIFAR-100 experiments of Reddi et al., "Adaptive Federated Op
 2003.00295), after Hsieh et al. (2020, arXiv 1910.00189): every batch normalisation of a ResNet-18 becomes one of 2
 groups. Their code has the variant that normalises before each convolution (ResNet v2) and the stem of large images;
 here it is torchvision's ResNet-18 with a first convolution of 3 x 3 and no pool. He's law draws it, as theirs, but for
-the last layer, which theirs draws from a normal of deviation 0.01."""
+the last layer, which theirs draws from a normal of deviation 0.01.
+"""
 
 from typing import Annotated
 
