@@ -28,7 +28,7 @@ def hold_out(
 
 def _lowest_of_class(draws: np.ndarray, client: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """For each example the lowest of `draws [S]` among those of its client and class, `[S]`."""
-    _, kind = np.unique(np.stack([client, labels]), axis=1, return_inverse=True)
+    _, kind = np.unique(client * (labels.max(initial=0) + 1) + labels, return_inverse=True)
     lowest = np.full(len(draws), np.inf)
     np.minimum.at(lowest, kind, draws)
     return lowest[kind]
