@@ -27,5 +27,6 @@ def describe_commands(runs: Mapping[tuple[str, ...], tuple[str, str]], seeds: Se
             groups += ["", f"Behind `{shlex.join(prefix)}`:", "", *bullets]
         else:
             alone += bullets
-    intro = f"{shared}{seeds_note}, and behind it the words of a run, with the minutes that a seed takes on one core:"
+    minutes = "the minutes of a seed (as run, often beside others; about: estimated)"
+    intro = f"{shared}{seeds_note}, and behind it the words of a run, with {minutes}:"
     return "\n".join([intro, "", *alone, *groups])
