@@ -41,7 +41,7 @@ class Setting:
     targets: tuple[float, float]
 
 
-SETTINGS = {"mnist": Setting(5, 8, (0.8, 0.9)), "cifar10": Setting(4, 5, (0.3, 0.4))}
+SETTINGS = {"mnist": Setting(12, 8, (0.8, 0.9)), "cifar10": Setting(4, 5, (0.3, 0.4))}
 Lines = Mapping[str, Sequence[Mapping[str, str]]]  # of a fleet, by method
 
 TEXT = f"""# Pacing: who waits for whom
@@ -63,8 +63,8 @@ Speeds are those of [traces](fleets.py), the same for all seeds; times are simul
     python scripts/studies/pacing/study.py cifar10
     python scripts/studies/pacing/page.py            # this page again, without a run
 
-One look is a step of the server (CIFAR-10: two steps), so an asynchronous method is looked at more often, and its first
-look at a target flatters it a little; its accuracy at the end does not.
+A look comes after every tenth upload, whatever a step is, so that no method is looked at more often; with over-selection
+it comes after every round, in which at most ten count, and with periodic steps after each of them.
 """
 
 

@@ -36,7 +36,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 OUTPUTS = Path("outputs", "pacing")
 SEARCH_SEED = 100  # the last runs have the seeds after it
-RATE = "local.lr=tag(log,interval(0.01,0.15))"
+RATE = "local.lr=tag(log,interval(0.003,0.3))"
 TUNED = (
     *("local.lr=", "server_optimizer.lr=", "fleet.deadline_s="),
     *("pacing.uploads=", "pacing.period_s=", "pacing.mixing="),
