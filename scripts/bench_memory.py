@@ -20,7 +20,7 @@ RESNET = ("dataset=synthetic", "dataset.shape=[3,32,32]", "dataset.train_size=20
 RUNS = {
     "mlp_100": (*MLP, "scenario.participants=100", "rounds=4"),
     "mlp_10000": (*MLP, "scenario.participants=10000", "rounds=4"),
-    "resnet18_gn": (*RESNET, "scenario.clients=1000", "scenario.participants=1000", "rounds=2"),
+    "resnet18_gn": (*RESNET, "scenario.clients=1000", "scenario.participants=1000", "rounds=1"),
 }
 SHARED = ("federation=iid", "dataset.test_size=100", "pictures=false")
 
