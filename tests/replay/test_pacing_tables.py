@@ -124,3 +124,22 @@ def test_nvflare_compares_as_many_updates(network: str):
     changed = {key for key in {*synchronous, *buffered} if synchronous.get(key) != buffered.get(key)}
     assert changed == {"pacing.buffer", "pacing.refill", "rounds"}
     assert synchronous["pacing.buffer"] == synchronous["scenario.clients"] == "8"
+
+
+@pytest.mark.parametrize(("cell", "slow"), [("one client a round late", 1), ("two clients a round late", 2)])
+def test_slow_clients_are_in_every_second_round(tiny: Tiny, tmp_path: Path, cell: str, slow: int):
+    """As the column qtty_records of FedSaSync's logs has it: 9, 10, 9, 10 or 8, 10, 8, 10, the slow ones a step old."""
+    words = settings("fedsasync_mnist", f"{cell}, round 24")
+    trace = read_trace(Path(words.pop("fleet.trace")))
+    assert sorted(4800 / trace.speed) == [*[1] * (10 - slow), *[6] * slow]
+    lines = (f"{client},1,1000,{4 / (6 if client < slow else 1)}\n" for client in range(10))  # of four examples each
+    (tmp_path / "fleet.csv").write_text("client,round,bandwidth_mbit,compute_samples_per_s\n" + "".join(lines))
+    pacing = (f"{key}={value}" for key, value in words.items() if key.startswith(("pacing", "fleet")))
+    federation = ("federation=iid", "scenario.clients=10", "scenario.participants=10", "dataset.train_size=40")
+    config = tiny(*federation, *pacing, f"fleet.trace={tmp_path / 'fleet.csv'}", "rounds=6")
+    arrived = [state.memory["pacing"]["arrived"] for state in states(config, 6)]
+    assert [len(step["owner"]) for step in arrived] == [10 - slow, 10] * 3
+    for step in arrived[1::2]:
+        ages = dict(zip(step["owner"].tolist(), step["age"].tolist(), strict=True))
+        assert [ages[client] for client in range(10)] == [1] * slow + [0] * (10 - slow)
+        assert set(step["factor"].tolist()) == {1.0}
