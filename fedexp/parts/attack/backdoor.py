@@ -15,7 +15,7 @@ from fedexp.parts import AttackerKnowledge, ConfigError, Facts, Fraction, Memory
 
 
 def add_trigger(x: torch.Tensor, size: int) -> torch.Tensor:
-    """Copies of the images `[B, C, H, W]` with the trigger, in the largest value that such images can have."""
+    """Copies of the images `[B, C, H, W]` with the trigger: white in bytes, else the largest value in `x`."""
     bright = 255 if x.dtype == torch.uint8 else float(x.max()) if len(x) else 1.0
     marked = x.clone()
     marked[..., -size:, -size:] = bright

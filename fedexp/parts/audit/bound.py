@@ -55,7 +55,7 @@ def guess_inclusion(score: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarr
     """Positions `[count]` of the highest of `score [m]`, guessed included, and of the lowest, guessed not included.
 
     Example:
-        >>> guessed(np.array([0.3, 2.0, -1.0, 0.5]), 1)
+        >>> guess_inclusion(np.array([0.3, 2.0, -1.0, 0.5]), 1)
         (array([1]), array([2]))
     """
     order = np.argsort(-score, kind="stable")

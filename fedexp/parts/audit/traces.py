@@ -18,7 +18,7 @@ def gradient_coefficients(
 
     Example:
         >>> known, movement = torch.tensor([0.0, 0.0, 3.0]), torch.tensor([2.02, 0.0, 9.0])
-        >>> traces(torch.eye(3)[:2], known, movement).round(decimals=4)
+        >>> gradient_coefficients(torch.eye(3)[:2], known, movement).round(decimals=4)
         tensor([2., 0.], dtype=torch.float64)
     """
     gradients, direction = gradients.double(), known_gradient.double() / known_gradient.double().norm().clamp(min=1e-30)

@@ -125,6 +125,11 @@ class ShapleySelector(Selector):
                 f"{self.shapley.method}, whose estimates of more say too little, got {self.count}; use "
                 f"shapley.method=gtg or fewer participants"
             )
+        if self.shapley.stop == "ranking" and type(self).scores is ShapleySelector.scores:
+            raise ConfigError(
+                f"{type(self).__name__}.shapley.stop must be values or budget, since it draws clients and ranks none, "
+                "got ranking"
+            )
         bound, needed = self.shapley.coalitions, min_coalitions(self.count)
         if bound is not None and bound < needed:
             raise ConfigError(

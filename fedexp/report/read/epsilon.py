@@ -62,7 +62,7 @@ def epsilon_ticks(
     `rounds [n]` and `epsilon [n]` are the course.
 
     Example:
-        >>> ticked(np.array([1.0, 8.2]), np.array([2.0, 16.4]), (1.0, 8.2))
+        >>> epsilon_ticks(np.array([1.0, 8.2]), np.array([2.0, 16.4]), (1.0, 8.2))
         ([2.5, 5.0, 7.5, 8.2], [5.0, 10.0, 15.0, 16.4])
     """
     from matplotlib.ticker import MaxNLocator

@@ -57,4 +57,6 @@ def _concerns_nobody(config: Mapping[str, Any], summary: Mapping[str, Any], key:
     if key == "evaluation.personal_split":
         return not config.get("evaluation.personal_fraction")
     measured = ("personal_fraction", "own_test", "unseen_fraction")
-    return key == "evaluation.personal_clients" and not any(config.get(f"evaluation.{name}") for name in measured)
+    measures_clients = any(config.get(f"evaluation.{name}") for name in measured)
+    measures_clients |= config.get("scenario.training") == "local"
+    return key == "evaluation.personal_clients" and not measures_clients

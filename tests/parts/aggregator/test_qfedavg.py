@@ -56,3 +56,7 @@ def test_large_powers_do_not_overflow_and_negative_losses_are_refused(tiny: Tiny
     uploads = replace(uploads_like(torch.ones(1, world.layout.size)), exact=np.array([[-0.5, 0.0]]))
     with pytest.raises(RunError, match=r"^aggregator=qfedavg takes powers of losses, .* got -0.5"):
         folded(world, uploads)
+
+
+def test_the_bundle_takes_the_clients_own_rate(tiny: Tiny):
+    assert world_of(tiny("algorithm=qfedavg", "local.lr=0.5")).exp.aggregator.lr == 0.5

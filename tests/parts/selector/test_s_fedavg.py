@@ -5,7 +5,9 @@ import pytest
 import torch
 from stages import Stage, play
 
+from fedexp.core.errors import ConfigError
 from fedexp.maths.shapley.estimate import Shapley
+from fedexp.parts.selector.greedyfed import GreedyFed
 from fedexp.parts.selector.s_fedavg import SFedAvg, inverse_softmax
 
 WORTH = np.array([50.0, 10.0, 40.0, 0.0])
@@ -63,6 +65,12 @@ def test_who_did_not_take_part_keeps_its_relevance(game: Stage):
     absent = np.setdiff1d(np.arange(4), plan.owner)
     assert after[absent].tolist() == [0.25, 0.25]
     assert after[plan.owner] == pytest.approx(0.75 / 4 + 0.25 * WORTH[plan.owner])
+
+
+def test_it_ranks_nobody_so_no_ranking_can_stop_it():
+    with pytest.raises(ConfigError, match=r"SFedAvg\.shapley\.stop must be values or budget.*got ranking"):
+        SFedAvg(count=2, shapley=Shapley(stop="ranking"))
+    GreedyFed(count=2, shapley=Shapley(stop="ranking"))
 
 
 def test_a_huge_spread_of_relevance_does_not_overflow():
