@@ -30,7 +30,7 @@ Sweeps: hydra/launcher=joblib, submitit_local, submitit_slurm or ray runs severa
 E.g. fedexp run -m seed=0,1 model=mlp,keras_cnn
 
 Describe options: fedexp list GROUP      Continue a run: fedexp resume RUN_DIR
-HYDRA_FULL_ERROR=1 shows the traceback of an error.
+FEDEXP_DEBUG=1 shows the traceback of an error.
 """
 
 

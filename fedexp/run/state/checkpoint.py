@@ -20,6 +20,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.nested import flatten_keys
 from fedexp.core.values import Layout, State, Weights
 from fedexp.files.atomic import atomic_path, display_path
+from fedexp.files.run_tables import has_rounds
 from fedexp.files.untrusted import is_stored
 from fedexp.run.state.state_parts import is_complete_state
 
@@ -130,6 +131,8 @@ def load(
             return checkpoint.state, checkpoint.engine
         refused.append(f"{display_path(path)} {reason}")
     if not refused:
+        if has_rounds(folder):
+            log.warning("%s has rounds, but no saved state; starting over", display_path(folder))
         return None
     if all(reason.endswith("is damaged") for reason in refused):
         log.warning("%s; starting over", "; ".join(refused))

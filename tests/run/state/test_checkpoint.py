@@ -187,6 +187,14 @@ def test_two_damaged_states_are_none(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert caplog.messages == [f"{newest} is damaged; {previous} is damaged; starting over"]
 
 
+def test_rounds_without_a_state_are_begun_again_with_a_word(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    assert load(tmp_path) is None
+    assert not caplog.messages
+    (tmp_path / "metrics.csv").write_text("round,test_loss\n1,2.0\n")
+    assert load(tmp_path) is None
+    assert caplog.messages == [f"{tmp_path} has rounds, but no saved state; starting over"]
+
+
 def changed(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
     return lambda content: content.update({key: value})
 
