@@ -2,7 +2,7 @@
 
 First the folder against itself: the tables are whole and agree, every round has its digest, every saved state is that
 of its round, its models score what metrics.csv says, summary.json, federation.csv and client_scores.csv come out
-again, the words and options beside the config are its own. Then rounds are replayed: as many as fit into a minute,
+again, the words and options beside the config are its own. Then rounds are recomputed: as many as fit into a minute,
 round 1, the last one, and others that chance draws, first those that follow a saved state (keep_states=N keeps one
 every N rounds). All rounds in between are compared too: models, memories, and lines of the tables, bit by bit where
 engine, device and versions are those of the run, else within rounding. The last line names what was checked and what
@@ -40,10 +40,10 @@ def build_parser() -> Parser:
     """Declares a run folder, a sweep or a results.csv."""
     parser = Parser("verify DIR|results.csv [--rounds K] [--seed S] [--all]", __doc__)
     parser.words("places", lambda _, word: candidates.complete_run_folder(word))
-    help_text = "how many rounds are replayed (those of a minute), or lines (3)"
+    help_text = "how many rounds are recomputed (those of a minute), or lines (3)"
     parser.add_flag(help_text, "--rounds", type=integer_at_least(1), metavar="K")
     parser.add_flag("draws them, as it did before (chance)", "--seed", type=integer_at_least(0), metavar="S")
-    parser.add_flag("replay all rounds", "--all", action="store_true")
+    parser.add_flag("all rounds again", "--all", action="store_true")
     parser.add_flag(
         "the table of a results.csv, where it is your own", "--table", type=nonempty_text, metavar="FILE.yml"
     )
@@ -53,7 +53,7 @@ def build_parser() -> Parser:
 
 
 def act(words: list[str]) -> int:
-    """Replays rounds of a run folder; ends with exit code 1 where something is not as it was written."""
+    """Computes rounds of a run folder again; ends with exit code 1 where something is not as it was written."""
     arguments = build_parser().read(words)
     if len(arguments.places) != 1:
         raise ConfigError(
@@ -104,12 +104,12 @@ def _check(
         logs.silence()
         from fedexp.replay import recheck
         from fedexp.verify.sweep import verify_sweep
-        from fedexp.verify.verify import ReplayBudget, verify
+        from fedexp.verify.verify import RecomputeBudget, verify
 
         if folder is None:
             count = None if arguments.all else arguments.rounds or 3
             return recheck.verify(target, count, seed, say, arguments.table)
-        budget = ReplayBudget(seed, arguments.rounds, arguments.all)
+        budget = RecomputeBudget(seed, arguments.rounds, arguments.all)
         check = verify_sweep if folders.is_sweep(folder) else verify
         result = check(folder, budget, say, trust_of(arguments))
         return result.complaints, result.exact

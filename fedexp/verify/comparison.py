@@ -1,4 +1,4 @@
-"""Compares a replayed round with the recorded one: bit by bit in the same environment, else within rounding."""
+"""Compares a recomputed round with the recorded one: bit by bit in the same environment, else within rounding."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -26,51 +26,51 @@ class Difference:
         return f"round {self.round} differs: {self.description}"
 
 
-def line_difference(table: str, written: Line, replayed: Line, tolerance: float, blank: bool = False) -> str:
+def line_difference(table: str, written: Line, recomputed: Line, tolerance: float, blank: bool = False) -> str:
     """The first column that differs, with both values, in words; empty if there is none.
 
     Clocks are left out, and with `blank` empty cells of the record. A column that is not written now must be empty.
     """
     for name, cell in written.items():
-        now = replayed.get(name, "")
+        now = recomputed.get(name, "")
         if name not in TIMINGS and (cell or not blank) and not cells_agree(cell, now, tolerance):
             owner = f" of client {written['client']}" if "client" in written else ""
             return f"{name}{owner} is {cell or 'empty'} in {table}, {now or 'empty'} now"
     return ""
 
 
-def differing_columns(table: str, written: Collection[str], replayed: Collection[str]) -> str:
+def differing_columns(table: str, written: Collection[str], recomputed: Collection[str]) -> str:
     """Which columns a table has that no run writes, or lacks, in words; empty if there are none."""
-    if odd := [name for name in written if name not in replayed]:
+    if odd := [name for name in written if name not in recomputed]:
         return f"{table} has a column {odd[0]}, which no such run writes"
-    missing = [name for name in replayed if name not in written]
+    missing = [name for name in recomputed if name not in written]
     return f"{table} has no column {missing[0]}" if missing else ""
 
 
-def differing_lines(table: str, written: Sequence[Line], replayed: Sequence[Line], tolerance: float) -> str:
-    """The first difference between recorded and replayed lines of clients, in words; empty if there is none."""
-    if len(written) != len(replayed):
-        return f"{len(written)} lines in {table}, {len(replayed)} now"
-    for lines in zip(written, replayed, strict=True):
+def differing_lines(table: str, written: Sequence[Line], recomputed: Sequence[Line], tolerance: float) -> str:
+    """The first difference between recorded and recomputed lines of clients, in words; empty if there is none."""
+    if len(written) != len(recomputed):
+        return f"{len(written)} lines in {table}, {len(recomputed)} now"
+    for lines in zip(written, recomputed, strict=True):
         if problem := differing_columns(table, *lines) or line_difference(table, *lines, tolerance):
             return problem
     return ""
 
 
-def cells_agree(written: str, replayed: str, tolerance: float) -> bool:
+def cells_agree(written: str, recomputed: str, tolerance: float) -> bool:
     """Whether two cells agree within the tolerance; whole numbers are counts and must be equal, as must texts."""
-    if written == replayed:
+    if written == recomputed:
         return True
-    if written.isdecimal() and replayed.isdecimal():
+    if written.isdecimal() and recomputed.isdecimal():
         return False
     try:
-        written_value, replayed_value = float(written), float(replayed)
+        written_value, recomputed_value = float(written), float(recomputed)
     except ValueError:
         return False
     return (
-        math.isclose(written_value, replayed_value, rel_tol=tolerance, abs_tol=tolerance)
+        math.isclose(written_value, recomputed_value, rel_tol=tolerance, abs_tol=tolerance)
         if tolerance
-        else written_value == replayed_value
+        else written_value == recomputed_value
     )
 
 

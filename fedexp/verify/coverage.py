@@ -71,9 +71,9 @@ def _unchecked_states(record: RunRecord, played: Sequence[int], *, every: bool) 
         yield f"{checkpoint.NAME}, since there is none to read"
     if lost := sorted({saved_state.round for saved_state in record.saved_states} - set(record.lines)):
         yield f"what is saved of {name_rounds(lost)}, since metrics.csv has no line of it"
-    if not_replayed := sorted(
+    if not_recomputed := sorted(
         {saved_state.round for saved_state in record.saved_states} & set(record.lines) - set(played)
     ):
-        yield f"what parts remember in the state{'s' * (len(not_replayed) > 1)} of {name_rounds(not_replayed)}"
+        yield f"what parts remember in the state{'s' * (len(not_recomputed) > 1)} of {name_rounds(not_recomputed)}"
     if not every and any(saved_state.path.parent != record.folder for saved_state in record.saved_states):
         yield f"what the models in {checkpoint.STATES_FOLDER}/ score"

@@ -96,7 +96,7 @@ class RunRecord:
 
     @property
     def starts(self) -> dict[int, SavedState]:
-        """The rounds after which a replay can start, besides the beginning, each with its state."""
+        """The rounds after which rounds can be computed again, besides the beginning, each with its state."""
         return {state.round: state for state in self.saved_states if state.round <= self.finished_rounds}
 
     @property

@@ -25,7 +25,7 @@ from fedexp.verify.record import SavedState
 
 
 @dataclass(frozen=True)
-class ReplayedRound:
+class RecomputedRound:
     """A round that was computed again."""
 
     state: State
@@ -43,7 +43,7 @@ class ReplayedRound:
 
 @dataclass(frozen=True)
 class Rerun:
-    """The world of a run, built again so that any of its rounds can be replayed."""
+    """The world of a run, built again so that any of its rounds can be recomputed."""
 
     config: dict[str, Any]
     world: World
@@ -73,7 +73,7 @@ class Rerun:
             raise ConfigError(f"{saved_state.path} changed while it was verified; verify again")
         return loaded_checkpoint.state
 
-    def replay_rounds(self, saved_state: SavedState | None, last: int) -> Iterator[ReplayedRound]:
+    def recompute_rounds(self, saved_state: SavedState | None, last: int) -> Iterator[RecomputedRound]:
         """Yields the rounds after a state, up to `last`; raises RunError if a round cannot be completed."""
         state, exp = self.state(saved_state), replace(self.exp, rounds=last)
         with with_workers(exp, self.world, state) as world:
@@ -81,7 +81,7 @@ class Rerun:
                 line = dict.fromkeys(metrics_columns(exp)) | row
                 rows = round_rows(exp, world, state_after, line, uploads)
                 tables = {name: [*map(format_row, table_rows)] for name, table_rows in rows.items()}
-                yield ReplayedRound(state_after, tables.pop("metrics.csv")[0], tables)
+                yield RecomputedRound(state_after, tables.pop("metrics.csv")[0], tables)
 
     def scores(self, saved_state: SavedState) -> Line:
         """The scores of a state's models on the server's data, by column of metrics.csv."""

@@ -1,4 +1,4 @@
-"""Chooses the rounds to replay and the states to start from: rounds soon after a saved state cost least."""
+"""Chooses the rounds to compute again and the states to start from: rounds soon after a saved state cost least."""
 
 from bisect import bisect_right
 from collections.abc import Collection
@@ -13,7 +13,7 @@ NEAR = 10  # rounds up to this far behind a state are preferred to others
 
 @dataclass(frozen=True)
 class Segment:
-    """Rounds replayed in one go, from the state after round `start`; only those in `sample` were chosen."""
+    """Rounds recomputed in one go, from the state after round `start`; only those in `sample` were chosen."""
 
     start: int
     sample: tuple[int, ...]

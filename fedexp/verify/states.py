@@ -58,15 +58,15 @@ def table_difference(record: RunRecord, saved_state: SavedState) -> str:
     return ""
 
 
-def memory_difference(record: RunRecord, rerun: Rerun, replayed_state: State, tolerance: float) -> str:
-    """How saved states of a round differ from the replayed one in what no table shows; empty if they do not."""
+def memory_difference(record: RunRecord, rerun: Rerun, recomputed_state: State, tolerance: float) -> str:
+    """How saved states of a round differ from the recomputed one in what no table shows; empty if they do not."""
     for saved_state in record.saved_states:
-        if saved_state.round != replayed_state.round:
+        if saved_state.round != recomputed_state.round:
             continue
         state, name = rerun.state(saved_state), saved_state.path.relative_to(record.folder)
         saved, now = (
             dict(leaves({"sim_s": source_state.sim_s, **source_state.memory}))
-            for source_state in (state, replayed_state)
+            for source_state in (state, recomputed_state)
         )
         for key in dict.fromkeys([*saved, *now]):
             if not (key in saved and key in now and values_agree(saved[key], now[key], tolerance)):

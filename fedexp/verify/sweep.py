@@ -25,12 +25,12 @@ from fedexp.report.topics import sweep_table
 from fedexp.sweep.points import expand_words
 from fedexp.verify.comparison import ROUNDING, cells_agree
 from fedexp.verify.coverage import unchecked_files
-from fedexp.verify.verify import ReplayBudget, Say, VerifyResult, verify
+from fedexp.verify.verify import RecomputeBudget, Say, VerifyResult, verify
 
 NAME, TABLE, NOTHING = "multirun.yaml", "sweep.csv", "nothing else"
 
 
-def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO_TRUST) -> VerifyResult:
+def verify_sweep(folder: Path, budget: RecomputeBudget, say: Say, trust: Trust = NO_TRUST) -> VerifyResult:
     """Verifies the points of a sweep in order; the seconds of the budget are shared among them.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Verifies a run folder: reads it, checks its files, replays rounds, and reports differences."""
+"""Verifies a run folder: reads it, checks its files, computes rounds again, and reports differences."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -22,17 +22,17 @@ from fedexp.verify.comparison import (
 from fedexp.verify.confusion_matrix import confusion_complaints
 from fedexp.verify.presence import presence_complaints
 from fedexp.verify.record import RunRecord, read
-from fedexp.verify.rerun import ReplayedRound, Rerun, build_rerun
+from fedexp.verify.rerun import RecomputedRound, Rerun, build_rerun
 from fedexp.verify.sampling import Segment, choose, count_computed, largest_count
 
 Say = Callable[[str], None]
-PATIENCE_S = 60.0  # of replays, if nobody says how many
+PATIENCE_S = 60.0  # of rounds computed again, if nobody says how many
 MIN_ROUNDS = 3
 
 
 @dataclass(frozen=True)
-class ReplayBudget:
-    """How much is replayed: `rounds` rounds, `every` round, or those that fit into `seconds`; the seed draws them."""
+class RecomputeBudget:
+    """How much is recomputed: `rounds` rounds, `every` round, or those that fit into `seconds`; the seed draws them."""
 
     seed: int
     rounds: int | None = None
@@ -48,7 +48,7 @@ class VerifyResult:
     exact: bool
 
 
-def verify(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO_TRUST) -> VerifyResult:
+def verify(folder: Path, budget: RecomputeBudget, say: Say, trust: Trust = NO_TRUST) -> VerifyResult:
     """Complaints about a run folder, the earliest round first; none if everything agrees.
 
     Raises:
@@ -70,7 +70,7 @@ def verify(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO_TRUST
     differences, file_complaints = check_files(record, rerun, tolerance, say, every=every)
     played: dict[int, Difference | None] = {}
     for segment in segments:
-        for number, difference in replay_segment(record, rerun, segment, tolerance):
+        for number, difference in recompute_segment(record, rerun, segment, tolerance):
             say(f"round {number}  {'equal' if difference is None else 'DIFFERS'}")
             played[number] = difference
     say(coverage.describe_coverage(record, rerun, [*played], every=every, bit_by_bit=not tolerance))
@@ -81,7 +81,7 @@ def verify(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO_TRUST
     return VerifyResult(complaints, exact=not tolerance)
 
 
-def affordable_rounds(record: RunRecord, rerun: Rerun, budget: ReplayBudget) -> int:
+def affordable_rounds(record: RunRecord, rerun: Rerun, budget: RecomputeBudget) -> int:
     """How many rounds fit into the seconds, measured by round 1: twice if it was fast, since the first time is slower.
 
     At least three, so that chance has a say. The clock says how much is checked, and nothing else.
@@ -92,9 +92,9 @@ def affordable_rounds(record: RunRecord, rerun: Rerun, budget: ReplayBudget) -> 
     for _ in range(2):
         start_time = time.perf_counter()
         try:
-            for _ in rerun.replay_rounds(None, 1):
+            for _ in rerun.recompute_rounds(None, 1):
                 pass
-        except RunError:  # the replay proper says so
+        except RunError:  # the check itself says so
             return MIN_ROUNDS
         spent = time.perf_counter() - start_time
         if spent > budget.seconds / 10:
@@ -135,7 +135,7 @@ def tell_tolerance(record: RunRecord, rerun: Rerun, say: Say) -> float:
 def check_files(
     record: RunRecord, rerun: Rerun, tolerance: float, say: Say, *, every: bool
 ) -> tuple[list[Difference], list[str]]:
-    """Checks the files without replaying; returns differences of rounds, and all other complaints."""
+    """Checks the files without computing rounds again; returns differences of rounds, and all other complaints."""
     gaps = [*tables.gaps(record, rerun.exp.rounds, rerun.exp.stop)]
     differences = [*gaps]
     for difference in gaps:
@@ -159,20 +159,20 @@ def check_files(
     return differences, complaints
 
 
-def replay_segment(
+def recompute_segment(
     record: RunRecord, rerun: Rerun, segment: Segment, tolerance: float
 ) -> Iterator[tuple[int, Difference | None]]:
     """Yields the rounds of a segment up to the first that differs: later ones would differ because of it."""
     reached = segment.start
     try:
-        for played in rerun.replay_rounds(record.starts.get(segment.start), segment.last):
+        for played in rerun.recompute_rounds(record.starts.get(segment.start), segment.last):
             reached = played.round
             problem = round_difference(record, rerun, played, tolerance)
             yield reached, Difference(reached, problem) if problem else None
             if problem:
                 return
     except RunError as error:
-        yield reached + 1, Difference(reached + 1, f"its replay ended: {error}")
+        yield reached + 1, Difference(reached + 1, f"computed again, it ended: {error}")
         return
     except (ConfigError, OSError):
         raise
@@ -183,11 +183,11 @@ def replay_segment(
         yield reached + 1, Difference(reached + 1, message)
         return
     if reached < segment.last:
-        yield reached + 1, Difference(reached + 1, "the replay stopped before it")
+        yield reached + 1, Difference(reached + 1, "computed again, the run stopped before it")
 
 
-def round_difference(record: RunRecord, rerun: Rerun, played: ReplayedRound, tolerance: float) -> str:
-    """How a replayed round differs from the record, in words; empty if it does not."""
+def round_difference(record: RunRecord, rerun: Rerun, played: RecomputedRound, tolerance: float) -> str:
+    """How a recomputed round differs from the record, in words; empty if it does not."""
     number, line = played.round, record.lines[played.round]
     unevaluated = number % rerun.exp.evaluation.every != 0
     problems = [differing_columns("metrics.csv", line, played.line)] if number == 1 else []

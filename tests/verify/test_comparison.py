@@ -17,7 +17,7 @@ from fedexp.verify.states import leaves
 
 
 @pytest.mark.parametrize(
-    ("written", "replayed", "tolerance", "same"),
+    ("written", "recomputed", "tolerance", "same"),
     [
         ("0.5", "0.5", 0.0, True),
         ("0.5", "0.5000001", 0.0, False),
@@ -30,15 +30,15 @@ from fedexp.verify.states import leaves
         ("nan", "0.0", 1e-3, False),
     ],
 )
-def test_cells(written: str, replayed: str, tolerance: float, same: bool):
-    assert cells_agree(written, replayed, tolerance) is same
+def test_cells(written: str, recomputed: str, tolerance: float, same: bool):
+    assert cells_agree(written, recomputed, tolerance) is same
 
 
 def test_clocks_do_not_count():
     written = {"round": "1", "host_s": "1.0", "test_loss": "", "train_loss": "2.0"}
-    replayed = {"round": "1", "host_s": "9.0", "test_loss": "0.5", "train_loss": "2.5"}
-    assert line_difference("a.csv", written, replayed, 0.0, blank=True) == "train_loss is 2.0 in a.csv, 2.5 now"
-    assert line_difference("a.csv", written, replayed, 0.0) == "test_loss is empty in a.csv, 0.5 now"
+    recomputed = {"round": "1", "host_s": "9.0", "test_loss": "0.5", "train_loss": "2.5"}
+    assert line_difference("a.csv", written, recomputed, 0.0, blank=True) == "train_loss is 2.0 in a.csv, 2.5 now"
+    assert line_difference("a.csv", written, recomputed, 0.0) == "test_loss is empty in a.csv, 0.5 now"
 
 
 def test_columns():

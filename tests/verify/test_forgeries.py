@@ -516,7 +516,7 @@ def test_no_forgery_passes(place: Path, name: str, forge: Forge, what: str, caps
 
 @pytest.mark.parametrize(("table", "column"), [("metrics", "mb_up"), ("clients", "loss_after"), ("clusters", "client")])
 @pytest.mark.parametrize("name", ["clustered"])
-def test_a_line_that_does_not_fit_its_chain_needs_no_replay(
+def test_a_line_that_does_not_fit_its_chain_needs_no_rounds(
     place: Path, name: str, table: str, column: str, capsys: pytest.CaptureFixture[str]
 ):
     def change(cells: list[list[str]]) -> list[list[str]]:

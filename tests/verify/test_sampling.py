@@ -1,4 +1,4 @@
-"""Which rounds are replayed, followed with a pencil."""
+"""Which rounds are recomputed, followed with a pencil."""
 
 from hypothesis import given
 from hypothesis import strategies as st

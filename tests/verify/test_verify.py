@@ -174,7 +174,7 @@ def unfinished(folder: Path) -> None:
         path.unlink()
 
 
-def test_an_unfinished_run_without_states_is_replayed_from_the_beginning(folder: Path, verified: Callable):
+def test_an_unfinished_run_without_states_is_recomputed_from_the_beginning(folder: Path, verified: Callable):
     unfinished(folder)
     code, told, complaint = verified("--rounds", "4")
     assert (code, complaint) == (3, "fedexp: run is as it was written within rounding, not bit by bit\n")
@@ -381,7 +381,7 @@ def test_the_closing_line_claims_no_more_than_was_done(folder: Path, verified: C
 
 
 def test_everything_is_found_by_playing_everything(folder: Path, verified: Callable):
-    """A client's number, in a round that fits no sum: only a replay of that round can tell."""
+    """A client's number, in a round that fits no sum: only that round, computed again, can tell."""
     alter(folder / "clients.csv", 7, lambda cells: [cells[0], str((int(cells[1]) + 3) % 6), *cells[2:]])
     code, _, complaint = verified("--all")
     assert code == 1
