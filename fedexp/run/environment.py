@@ -11,7 +11,7 @@ import torch
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.training.engine.contract import EngineChoice
 
-BATCHING_ENGINE = "stacked"  # this engine groups rows by workers, and with other runs' rows: so sums change their order
+BATCHING_ENGINE = "stacked"  # it groups rows by workers, and kernels may sum in another order for more rows
 
 
 @cache

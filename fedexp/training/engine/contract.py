@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 import numpy as np
 import torch
-from torch import nn
 
 from fedexp.core.errors import ConfigError, RunError, first_line
 from fedexp.core.part import Part, Positive, Range, describe_choice
@@ -19,7 +18,7 @@ from fedexp.training.client.batches import Batches
 from fedexp.training.client.precision import make_deterministic
 from fedexp.training.client.recipe import TrainerSpec
 from fedexp.training.loop.trainer import LoopTrainer, Task, Trainer
-from fedexp.training.stacked.trainer import StackedTrainer
+from fedexp.training.stacked.trainer import StackedTrainer, has_convolutions
 from fedexp.training.stacked.vmap_check import vmap_obstacle
 
 log = logging.getLogger(__name__)
@@ -182,7 +181,7 @@ class AutoEngine(Engine):
             return EngineChoice("loop", f"on a CPU, fewer than {MIN_PARTICIPANTS} participants")
         elif spec.layout.parameters > MAX_PARAMETERS:
             return EngineChoice("loop", f"on a CPU, more than {MAX_PARAMETERS:,} parameters")
-        elif any(isinstance(layer, nn.modules.conv._ConvNd) for layer in spec.probe_network.modules()):
+        elif has_convolutions(spec.probe_network):
             return EngineChoice("loop", "a CPU runs stacked convolutions slower than one client after another")
         else:
             reason = f"on a CPU, at least {MIN_PARTICIPANTS} participants and at most {MAX_PARAMETERS:,} parameters"

@@ -255,6 +255,16 @@ def test_two_workers_equal_one(tiny: Tiny, model: str, engine: str):
         assert torch.equal(model_of_one, model_of_two)
 
 
+@pytest.mark.parametrize("model", ["mlp", "simple_cnn", "complex_cnn", "lenet", "keras_cnn"])
+def test_stacked_rows_have_the_same_bits_however_many_share_a_group(tiny: Tiny, model: str):
+    """Groups of one client alone among them: five clients over two, three and five workers, and by their steps."""
+    sizes = ("federation=dirichlet", "federation.alpha=1", "federation.min_size=5", "scenario.participants=5")
+    data = ("dataset=synthetic", "dataset.shape=[1,28,28]", "dataset.train_size=150", "engine=stacked")
+    configs = (tiny(*data, f"model={model}", *sizes, f"engine.workers={workers}") for workers in (1, 2, 3, 5))
+    first, *others = (last(config)[1] for config in configs)
+    assert all(torch.equal(first, other) for other in others)
+
+
 @pytest.mark.parametrize("rule", ["fedplus", "fedplus_epoch", "scaffold", "personal_layer"])
 def test_two_workers_equal_one_where_clients_keep_rows(tiny: Tiny, rule: str):
     buffers = ("model.buffers=local", "evaluation.personal_fraction=0.3")
