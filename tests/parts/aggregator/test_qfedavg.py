@@ -8,7 +8,7 @@ import torch
 from worlds import Tiny, folded, uploads_like, world_of
 
 from fedexp.core.errors import RunError
-from fedexp.parts.aggregator.qfedavg import fair_weights
+from fedexp.parts.aggregator.qfedavg import QFedAvg, fair_weights
 
 
 def test_by_hand():
@@ -59,4 +59,6 @@ def test_large_powers_do_not_overflow_and_negative_losses_are_refused(tiny: Tiny
 
 
 def test_the_bundle_takes_the_clients_own_rate(tiny: Tiny):
-    assert world_of(tiny("algorithm=qfedavg", "local.lr=0.5")).exp.aggregator.lr == 0.5
+    aggregator = world_of(tiny("algorithm=qfedavg", "local.lr=0.5")).exp.aggregator
+    assert isinstance(aggregator, QFedAvg)
+    assert aggregator.lr == 0.5
