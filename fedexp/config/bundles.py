@@ -1,6 +1,7 @@
 """What a bundle chooses and sets: the parts of an algorithm give it its name, and nobody typed its values."""
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +33,9 @@ def refuse_replaced_parts(config: DictConfig) -> None:
             usual, keys = catalog.defaults(conf_dir()), catalog.dotted_values(catalog.load(path))
             remaining = {key: part for key, part in parts.items() if key != group and part != usual.get(key)}
             remaining |= {key: value for key, value in keys.items() if not key.startswith(f"{group}.")}
-            words = " ".join(f"{key}={value}" for key, value in {**remaining, group: chosen[group]}.items())
+            words = " ".join(
+                shlex.quote(f"{key}={value}") for key, value in {**remaining, group: chosen[group]}.items()
+            )
             raise ConfigError(
                 f"{GROUP}={name} chooses {group}={option}, but the run has {group}={chosen[group]}; leave one of them "
                 f"out, or name the parts: {words}"

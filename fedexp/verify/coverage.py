@@ -33,7 +33,7 @@ def describe_coverage(record: RunRecord, rerun: Rerun, played: Sequence[int], *,
     checked += [f"{' and '.join(recomputed_files)} computed again"] if recomputed_files else []
     states = sum(saved_state.round in record.lines for saved_state in record.saved_states)
     checked += [f"{states} saved state{'s' * (states > 1)}"] if states else []
-    checked += [f"played again: {name_rounds(sorted(played))}"] if played else []
+    checked += [f"{name_rounds(sorted(played))} computed again"] if played else []
     unchecked_items = _unchecked_items(record, played, every=every, is_complete=is_complete, bit_by_bit=bit_by_bit)
     return f"checked: {'; '.join(checked)}. not checked: {'; '.join(unchecked_items)}"
 
@@ -42,7 +42,7 @@ def _unchecked_items(
     record: RunRecord, played: Sequence[int], *, every: bool, is_complete: bool, bit_by_bit: bool
 ) -> Iterator[str]:
     if missing := [number for number in record.lines if number not in played]:
-        cure = "" if every else " (--all plays all of them)"
+        cure = "" if every else " (--all computes all of them)"
         yield f"what was computed in {name_rounds(missing)}{cure}"
     if not bit_by_bit:
         yield "digests, since bits may differ here"

@@ -67,7 +67,7 @@ def test_a_function_in_the_working_folder_is_a_metric(here: Path, workers: int):
     assert table["test_auroc"].between(0, 1).all()
     done = typed(here, "verify", "run")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "played again: rounds 1-3" in done.stdout
+    assert "rounds 1-3 computed again" in done.stdout
 
 
 def test_a_folder_of_a_stranger_runs_no_metric(here: Path):

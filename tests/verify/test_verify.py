@@ -131,7 +131,7 @@ def test_a_changed_state_is_named_with_its_round(folder: Path, verified: Callabl
 
 @pytest.mark.usefixtures("folder")
 def test_all_rounds_are_played_that_fit_and_chance_draws_them(verified: Callable, monkeypatch: pytest.MonkeyPatch):
-    assert "played again: rounds 1-9. " in verified()[1]
+    assert "rounds 1-9 computed again. " in verified()[1]
     monkeypatch.setattr("fedexp.verify.verify.largest_count", lambda *_: 3)
     drawn = [re.findall("drawn by (--rounds) (3) (--seed) (.*)\n", verified()[1])[0] for _ in range(2)]
     assert drawn[0] != drawn[1]
@@ -190,7 +190,7 @@ def test_a_killed_run_may_have_been_writing_its_last_round(folder: Path, verifie
         rewrite(folder / name, lambda rows: [row for row in rows if not row.startswith("9,")])
     code, told, complaint = verified("--all")
     assert (code, complaint) == (0, "")
-    assert "played again: rounds 1-9" in told
+    assert "rounds 1-9 computed again" in told
 
 
 def test_another_version_is_compared_within_rounding(folder: Path, verified: Callable):
@@ -362,12 +362,12 @@ def test_the_closing_line_says_what_was_checked_and_what_was_not(verified: Calla
     *_, last = verified("--rounds", "3", "--seed", "0")[1].splitlines()
     assert last == (
         "checked: metrics.csv and clients.csv against digests.csv; summary.json and federation.csv computed again; 4 "
-        "saved states; played again: rounds 1, 5, 9. not checked: what was computed in rounds 2-4, 6-8 (--all plays "
-        "all of them); what parts remember in the states of rounds 4, 8; what the models in states/ score; seconds and "
+        "saved states; rounds 1, 5, 9 computed again. not checked: what was computed in rounds 2-4, 6-8 (--all "
+        "computes all of them); what parts remember in the states of rounds 4, 8; what the models in states/ score; seconds and "
         "versions; fedexp.log"
     )
     *_, last = verified("--all")[1].splitlines()
-    assert last.endswith("played again: rounds 1-9. not checked: seconds and versions; fedexp.log")
+    assert last.endswith("rounds 1-9 computed again. not checked: seconds and versions; fedexp.log")
 
 
 def test_the_closing_line_claims_no_more_than_was_done(folder: Path, verified: Callable):

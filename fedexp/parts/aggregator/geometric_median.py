@@ -1,8 +1,8 @@
 """Geometric median: the point x with the smallest sum_k a_k ||u_k - x|| (RFA: Pillutla et al. 2022, arXiv 1912.13445).
 
 Weiszfeld's iteration: from the weighted mean, x becomes the mean of the rows weighted by a_k / max(eps, ||u_k - x||),
-until the decrease of the objective is at most `ftol` of the distance named below, or after `iterations`. Settings as in
-the package geom_median (eps 1e-6, 100 iterations, ftol 1e-20), not RFA's own 4 iterations.
+until the decrease of the objective is at most `ftol` of the rows' weighted median distance from x, or after
+`iterations`. Settings as in the package geom_median (eps 1e-6, 100 iterations, ftol 1e-20), not RFA's own 4 iterations.
 
 The rows span at most C dimensions, so they are rotated into those once and an iteration costs C^2 instead of C D.
 Deviations, for rows so far away that 100 iterations from the mean do not lead back, or that dominate the objective:

@@ -127,8 +127,8 @@ class ShapleySelector(Selector):
             )
         if self.shapley.stop == "ranking" and type(self).scores is ShapleySelector.scores:
             raise ConfigError(
-                f"{type(self).__name__}.shapley.stop must be values or budget, since it draws clients and ranks none, "
-                "got ranking"
+                f"{type(self).__name__}.shapley.stop must be values or budget, got ranking: this selector draws "
+                "its clients and ranks none; use selector=greedyfed or ucb for that"
             )
         bound, needed = self.shapley.coalitions, min_coalitions(self.count)
         if bound is not None and bound < needed:

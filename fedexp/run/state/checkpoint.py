@@ -132,7 +132,7 @@ def load(
         refused.append(f"{display_path(path)} {reason}")
     if not refused:
         if has_rounds(folder):
-            log.warning("%s has rounds, but no saved state; starting over", display_path(folder))
+            log.warning("%s has a metrics.csv, but no saved state; starting over", display_path(folder))
         return None
     if all(reason.endswith("is damaged") for reason in refused):
         log.warning("%s; starting over", "; ".join(refused))

@@ -5,6 +5,7 @@ and a row that is done is frozen. On a GPU several steps are captured once a sha
 layers have passes that are written out.
 """
 
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -35,6 +36,7 @@ from fedexp.training.stacked.row_groups import RowGroups
 from fedexp.training.stacked.step_schedule import StepArrays, StepBatch, steps_on_host
 
 Tensors = tuple[torch.Tensor, ...]
+CONVOLUTION_ROWS = 8  # at most, of a group on a CPU; loop is faster there
 PREFETCH_DIVISOR = 8 * 16  # an eighth of the memory for coins, which take 16 bytes each while they are drawn
 
 
@@ -79,7 +81,7 @@ class StackedTrainer:
         )
         self.gradients = vmap(gradient, randomness="different")
         self.is_eager = examples.x.device.type != "cuda"
-        self.needs_two_rows = self.is_eager and has_convolutions(network)
+        self.convolves_on_cpu = self.is_eager and has_convolutions(network)
         self.plan = self._plan_layers()
         self.activations += 0 if self.plan is None else self.plan.scratch_floats
         self.row_groups = self._group_rows()
@@ -104,17 +106,17 @@ class StackedTrainer:
         return plan_layers(self.network, self.layout, tuple(example.shape[1:]))
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
-        """Splits rows into groups `[n]` of similar step counts: at least one a worker, each within the memory."""
+        """Splits rows into groups `[n]` of similar step counts: at least one a worker, each within the memory.
+
+        On a CPU the kernels of a convolution, and so its last bits, depend on how many rows it has: there groups do not
+        depend on the workers.
+        """
+        if self.convolves_on_cpu:
+            workers = math.ceil(len(task.batches) / CONVOLUTION_ROWS)
         return self.row_groups.split(BatchSchedule.of(task.batches), workers)
 
     def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
-        """Trains the rows `[R]` together; returns `[R, D + 2]` in their order.
-
-        A row of several that is alone in its group trains beside itself where a CPU convolves it as one group of
-        channels: one group alone takes another kernel, whose last bits differ.
-        """
-        if len(rows) == 1 < len(task.batches) and self.needs_two_rows:
-            return self.run(task, rows.repeat(2))[:1]
+        """Trains the rows `[R]` together; returns `[R, D + 2]` in their order."""
         return self.row_groups.run(partial(self._run, task), rows, self.buckets.clear)
 
     def _run(self, task: Task, rows: np.ndarray) -> torch.Tensor:

@@ -192,7 +192,7 @@ def test_rounds_without_a_state_are_begun_again_with_a_word(tmp_path: Path, capl
     assert not caplog.messages
     (tmp_path / "metrics.csv").write_text("round,test_loss\n1,2.0\n")
     assert load(tmp_path) is None
-    assert caplog.messages == [f"{tmp_path} has rounds, but no saved state; starting over"]
+    assert caplog.messages == [f"{tmp_path} has a metrics.csv, but no saved state; starting over"]
 
 
 def changed(key: str, value: Any) -> Callable[[dict[str, Any]], None]:

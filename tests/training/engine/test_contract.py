@@ -255,12 +255,23 @@ def test_two_workers_equal_one(tiny: Tiny, model: str, engine: str):
         assert torch.equal(model_of_one, model_of_two)
 
 
-@pytest.mark.parametrize("model", ["mlp", "simple_cnn", "complex_cnn", "lenet", "keras_cnn"])
-def test_stacked_rows_have_the_same_bits_however_many_share_a_group(tiny: Tiny, model: str):
-    """Groups of one client alone among them: five clients over two, three and five workers, and by their steps."""
-    sizes = ("federation=dirichlet", "federation.alpha=1", "federation.min_size=5", "scenario.participants=5")
-    data = ("dataset=synthetic", "dataset.shape=[1,28,28]", "dataset.train_size=150", "engine=stacked")
-    configs = (tiny(*data, f"model={model}", *sizes, f"engine.workers={workers}") for workers in (1, 2, 3, 5))
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("dataset.shape=[1,28,28]", "model=mlp"),
+        ("dataset.shape=[1,28,28]", "model=simple_cnn"),
+        ("dataset.shape=[1,28,28]", "model=keras_cnn"),
+        ("dataset.shape=[1,28,28]", "model=simple_cnn", "local=moon"),
+        ("dataset.shape=[3,32,32]", "model=simple_cnn"),
+        ("dataset.shape=[3,32,32]", "model=complex_cnn"),
+    ],
+    ids=" ".join,
+)
+def test_stacked_clients_have_the_same_bits_on_any_number_of_workers(tiny: Tiny, words: tuple[str, ...]):
+    """Ten clients, of different numbers of steps, so that some are alone among those that would share a group."""
+    sizes = ("federation=dirichlet", "federation.alpha=1", "federation.min_size=5", "scenario.clients=10")
+    shared = ("dataset=synthetic", "dataset.train_size=250", "engine=stacked", "scenario.participants=10", "rounds=1")
+    configs = (tiny(*shared, *words, *sizes, f"engine.workers={workers}") for workers in (1, 2, 3, 5))
     first, *others = (last(config)[1] for config in configs)
     assert all(torch.equal(first, other) for other in others)
 
