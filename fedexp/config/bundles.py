@@ -33,9 +33,8 @@ def refuse_replaced_parts(config: DictConfig) -> None:
             usual, keys = catalog.defaults(conf_dir()), catalog.dotted_values(catalog.load(path))
             remaining = {key: part for key, part in parts.items() if key != group and part != usual.get(key)}
             remaining |= {key: value for key, value in keys.items() if not key.startswith(f"{group}.")}
-            words = " ".join(
-                shlex.quote(f"{key}={value}") for key, value in {**remaining, group: chosen[group]}.items()
-            )
+            remaining[group] = chosen[group]
+            words = shlex.join(f"{key}={value}" for key, value in remaining.items())
             raise ConfigError(
                 f"{GROUP}={name} chooses {group}={option}, but the run has {group}={chosen[group]}; leave one of them "
                 f"out, or name the parts: {words}"

@@ -363,8 +363,8 @@ def test_the_closing_line_says_what_was_checked_and_what_was_not(verified: Calla
     assert last == (
         "checked: metrics.csv and clients.csv against digests.csv; summary.json and federation.csv computed again; 4 "
         "saved states; rounds 1, 5, 9 computed again. not checked: what was computed in rounds 2-4, 6-8 (--all "
-        "computes all of them); what parts remember in the states of rounds 4, 8; what the models in states/ score; seconds and "
-        "versions; fedexp.log"
+        "computes all of them); what parts remember in the states of rounds 4, 8; what the models in states/ score; "
+        "seconds and versions; fedexp.log"
     )
     *_, last = verified("--all")[1].splitlines()
     assert last.endswith("rounds 1-9 computed again. not checked: seconds and versions; fedexp.log")
