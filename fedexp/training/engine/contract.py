@@ -18,7 +18,8 @@ from fedexp.training.client.batches import Batches
 from fedexp.training.client.precision import make_deterministic
 from fedexp.training.client.recipe import TrainerSpec
 from fedexp.training.loop.trainer import LoopTrainer, Task, Trainer
-from fedexp.training.stacked.trainer import StackedTrainer, has_convolutions
+from fedexp.training.stacked.row_groups import has_convolutions
+from fedexp.training.stacked.trainer import StackedTrainer
 from fedexp.training.stacked.vmap_check import vmap_obstacle
 
 log = logging.getLogger(__name__)

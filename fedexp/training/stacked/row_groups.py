@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from torch import nn
 
 from fedexp.core.errors import RunError, first_line
 from fedexp.training.stacked.batch_schedule import BatchSchedule
@@ -16,18 +17,32 @@ from fedexp.training.stacked.graph_cache import GraphShape, round_down_size, rou
 
 log = logging.getLogger(__name__)
 
+CONVOLUTION_ROWS = 8  # at most, of a group on a CPU; loop is faster there
+
+
+def has_convolutions(network: nn.Module) -> bool:
+    """Returns whether some layer of a network is a convolution."""
+    return any(isinstance(layer, nn.modules.conv._ConvNd) for layer in network.modules())
+
 
 class RowGroups:
     """Groups of rows that fit in `memory_mb`, and what is done where they do not.
 
     A row takes `copies` times its entries `D`, and `activations` floats for each example of its batch. On a GPU
-    (`usual` is not None) rows and batches are rounded up, but not past their usual sizes.
+    (`usual` is not None) rows and batches are rounded up, but not past their usual sizes. `convolves` says whether the
+    network has convolutions.
     """
 
     def __init__(
-        self, memory_mb: float, entries: int, copies: int, activations: int, usual: tuple[int, int] | None
+        self,
+        memory_mb: float,
+        entries: int,
+        copies: int,
+        activations: int,
+        usual: tuple[int, int] | None,
+        convolves: bool = False,
     ) -> None:
-        self.memory_mb, self.usual = memory_mb, usual
+        self.memory_mb, self.usual, self.convolves = memory_mb, usual, convolves
         self.entry_floats, self.activations = entries * copies, activations
         self.most_rows = math.inf  # at once, fewer where the memory was too small
 
@@ -36,7 +51,13 @@ class RowGroups:
         return 4e-6 * shape.rows * self._row_floats(shape.batch)
 
     def split(self, schedule: BatchSchedule, workers: int) -> list[np.ndarray]:
-        """Splits rows into groups `[n]` of similar step counts: at least one a worker, each within the memory."""
+        """Splits rows into groups `[n]` of similar step counts: at least one a worker, each within the memory.
+
+        On a CPU the kernels of a convolution, and so its last bits, depend on how many rows it has: there groups do not
+        depend on the workers.
+        """
+        if self.convolves and self.usual is None:
+            workers = math.ceil(len(schedule.steps) / CONVOLUTION_ROWS)
         steps, share = schedule.steps, max(1, math.ceil(len(schedule.steps) / workers))
         fits = max(1, int(self.memory_mb * 1e6 / (4 * self._row_floats(schedule.width))))
         if self.usual is None:

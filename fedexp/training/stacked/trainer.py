@@ -5,7 +5,6 @@ and a row that is done is frozen. On a GPU several steps are captured once a sha
 layers have passes that are written out.
 """
 
-import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -32,17 +31,11 @@ from fedexp.training.stacked.bucket import Bucket
 from fedexp.training.stacked.buckets import Buckets, round_up_to_multiple
 from fedexp.training.stacked.graph_cache import CudaGraphCache, pad_rows
 from fedexp.training.stacked.norm_statistics import NormStatistics
-from fedexp.training.stacked.row_groups import RowGroups
+from fedexp.training.stacked.row_groups import RowGroups, has_convolutions
 from fedexp.training.stacked.step_schedule import StepArrays, StepBatch, steps_on_host
 
 Tensors = tuple[torch.Tensor, ...]
-CONVOLUTION_ROWS = 8  # at most, of a group on a CPU; loop is faster there
 PREFETCH_DIVISOR = 8 * 16  # an eighth of the memory for coins, which take 16 bytes each while they are drawn
-
-
-def has_convolutions(network: nn.Module) -> bool:
-    """Whether some layer of a network is a convolution."""
-    return any(isinstance(layer, nn.modules.conv._ConvNd) for layer in network.modules())
 
 
 class StackedTrainer:
@@ -81,7 +74,6 @@ class StackedTrainer:
         )
         self.gradients = vmap(gradient, randomness="different")
         self.is_eager = examples.x.device.type != "cuda"
-        self.convolves_on_cpu = self.is_eager and has_convolutions(network)
         self.plan = self._plan_layers()
         self.activations += 0 if self.plan is None else self.plan.scratch_floats
         self.row_groups = self._group_rows()
@@ -94,8 +86,8 @@ class StackedTrainer:
         copies = 6 + self.rule.slots + len(self.rule.compares)
         copies += self.clipped_gradients is not None or self.plan is not None
         copies += self.plan is not None and self.plan.bf16
-        usual = None if self.is_eager else self.usual_sizes
-        return RowGroups(self.memory_mb, self.layout.size, copies, self.activations, usual)
+        usual, convolves = None if self.is_eager else self.usual_sizes, has_convolutions(self.network)
+        return RowGroups(self.memory_mb, self.layout.size, copies, self.activations, usual, convolves)
 
     def _plan_layers(self) -> LayerPlan | None:
         """Returns the plan of batched passes: on a GPU, where the rule uses only the outputs; None otherwise."""
@@ -106,13 +98,7 @@ class StackedTrainer:
         return plan_layers(self.network, self.layout, tuple(example.shape[1:]))
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
-        """Splits rows into groups `[n]` of similar step counts: at least one a worker, each within the memory.
-
-        On a CPU the kernels of a convolution, and so its last bits, depend on how many rows it has: there groups do not
-        depend on the workers.
-        """
-        if self.convolves_on_cpu:
-            workers = math.ceil(len(task.batches) / CONVOLUTION_ROWS)
+        """Splits rows into groups `[n]` of similar step counts: at least one a worker, each within the memory."""
         return self.row_groups.split(BatchSchedule.of(task.batches), workers)
 
     def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
