@@ -43,7 +43,7 @@ def build_parser() -> Parser:
     help_text = "how many rounds are recomputed (those of a minute), or lines (3)"
     parser.add_flag(help_text, "--rounds", type=integer_at_least(1), metavar="K")
     parser.add_flag("draws them, as it did before (chance)", "--seed", type=integer_at_least(0), metavar="S")
-    parser.add_flag("all rounds again", "--all", action="store_true")
+    parser.add_flag("recompute all rounds", "--all", action="store_true")
     parser.add_flag(
         "the table of a results.csv, where it is your own", "--table", type=nonempty_text, metavar="FILE.yml"
     )

@@ -26,7 +26,7 @@ from fedexp.verify.rerun import RecomputedRound, Rerun, build_rerun
 from fedexp.verify.sampling import Segment, choose, count_computed, largest_count
 
 Say = Callable[[str], None]
-PATIENCE_S = 60.0  # of rounds computed again, if nobody says how many
+PATIENCE_S = 60.0  # in which rounds are computed again, if nobody says how many
 MIN_ROUNDS = 3
 
 
@@ -94,7 +94,7 @@ def affordable_rounds(record: RunRecord, rerun: Rerun, budget: RecomputeBudget) 
         try:
             for _ in rerun.recompute_rounds(None, 1):
                 pass
-        except RunError:  # the check itself says so
+        except RunError:  # what checks the rounds says so
             return MIN_ROUNDS
         spent = time.perf_counter() - start_time
         if spent > budget.seconds / 10:

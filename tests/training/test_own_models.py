@@ -77,8 +77,8 @@ def test_two_runs_are_equal_resumed_and_verified(tiny: Tiny, engine: str, worker
     assert (tmp_path / "cut" / "digests.csv").read_bytes() == (tmp_path / "whole" / "digests.csv").read_bytes()
     lines = (tmp_path / "whole" / "digests.csv").read_text().split()[1:]
     stage = rerun.build_rerun(config, {"name": engine, "reason": ""})
-    replayed = [[str(each.round), each.digest] for each in stage.recompute_rounds(None, 3)]
-    assert replayed == [line.split(",")[:2] for line in lines]
+    recomputed = [[str(each.round), each.digest] for each in stage.recompute_rounds(None, 3)]
+    assert recomputed == [line.split(",")[:2] for line in lines]
 
 
 def test_one_worker_equals_three(tiny: Tiny, tmp_path: Path):

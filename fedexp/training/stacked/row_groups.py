@@ -40,7 +40,7 @@ class RowGroups:
         copies: int,
         activations: int,
         usual: tuple[int, int] | None,
-        convolves: bool = False,
+        convolves: bool,
     ) -> None:
         self.memory_mb, self.usual, self.convolves = memory_mb, usual, convolves
         self.entry_floats, self.activations = entries * copies, activations

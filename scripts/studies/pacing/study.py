@@ -95,7 +95,7 @@ def measure(run: Run, groups: ClientGroups, targets: Sequence[float]) -> list[st
 
 
 def regular_looks(accuracy: np.ndarray, seconds: np.ndarray) -> np.ndarray:
-    """The steps whose looks count for a target, the first one in each minute, so that none is looked at more often."""
+    """The steps whose looks count for a target: the first of each minute, so that no method is looked at more often."""
     looked = np.flatnonzero(~np.isnan(accuracy))
     return looked[np.unique(seconds[looked] // LOOK_S, return_index=True)[1]]
 

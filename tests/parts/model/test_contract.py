@@ -141,5 +141,5 @@ def test_three_workers_and_a_resumed_run_leave_what_one_worker_does(tiny: Tiny, 
     one, three = ((tmp_path / name / "digests.csv").read_bytes() for name in ("one", "three"))
     assert one == three
     stage = rerun.build_rerun(configs[1], {"name": "loop", "reason": ""})
-    replayed = [[str(each.round), each.digest] for each in stage.recompute_rounds(None, 2)]
-    assert replayed == [line.split(",")[:2] for line in one.decode().split()[1:]]
+    recomputed = [[str(each.round), each.digest] for each in stage.recompute_rounds(None, 2)]
+    assert recomputed == [line.split(",")[:2] for line in one.decode().split()[1:]]
