@@ -1,8 +1,8 @@
 """What clients' machines and links can do in one round, in simulated seconds.
 
-Source: FedCS (Nishio & Yonetani 2019, arXiv 1804.08333, section III) with the selection thesis' units: speeds in
-examples/s, bandwidths in Mbit/s, 1 Mbit = 1e6 bit. Models are sent down to all participants at once, at the rate of
-the slowest; clients train in parallel and send one after another.
+Source: FedCS (Nishio & Yonetani 2019, arXiv 1804.08333, sections III-C and IV-A) with the selection thesis' units:
+speeds in examples/s, bandwidths in Mbit/s, 1 Mbit = 1e6 bit. Models are sent down to all participants at once, at the
+rate of the slowest; clients train in parallel and send one after another.
 """
 
 from dataclasses import dataclass, replace

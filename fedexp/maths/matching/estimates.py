@@ -7,6 +7,7 @@ coordinate; S_i is the sum and Q_i the sum of squares of the m_i local atoms in 
     variance of local       sum_i (Q_i - S_i^2 / m_i) / (local atoms - L)
     variance of global      mean_i (S_i / m_i - mean)^2 - variance of local * mean_i 1 / m_i
 
+The last line is that of the authors' code; the paper (section 4.1) has the sum of the 1 / m_i instead of their mean.
 Both variances are at least 1e-10. Where nothing was merged (L equals the number of local atoms) nothing can be
 estimated, and all three stay. In algorithm 6 of the aggregation thesis a step draws one random client; here, as in the
 authors' code, a sweep visits all of them in a random order.

@@ -2,7 +2,7 @@
 
 Yurochkin et al., "Bayesian Nonparametric Federated Learning of Neural Networks" (ICML 2019, arXiv 1905.12022), and
 "Statistical Model Aggregation via Parameter Matching" (NeurIPS 2019, arXiv 1911.00218). With a = mean / variance of the
-prior, A = 1 / variance, T and Q the sums of a global atom (see `Matched`), q the precision of the local atom v:
+prior, A = 1 / variance, T and Q the sums of a global atom (see `GlobalAtoms`), q the precision of the local atom v:
 
     existing   sum_p (a + T + q v)^2 / (A + Q + q) - (a + T)^2 / (A + Q)
     new        sum_p (a + q v)^2 / (A + q) - a^2 / A

@@ -1,13 +1,14 @@
-"""Agnostic federated learning (Mohri, Sivek and Suresh 2019, arXiv 1902.00146, algorithm 1).
+"""Agnostic federated learning (Mohri, Sivek and Suresh 2019, arXiv 1902.00146): its stochastic algorithm.
 
 The model minimises the loss of the worst mixture of clients. A mixture lambda over all clients is kept, at first
 uniform over those with examples. Each round averages the updates by it, then lambda moves by `lr` times the losses F_k
 of the received model and is projected back onto the simplex.
 
-Reading: the paper asks all clients, or draws them; here those who took part are averaged by their own lambdas, and only
-their entries move before the projection; a round of clients whose lambda is 0 leaves the model as it is, and who
-reports no finite loss does not count. F_k is exact with `evaluation.client_losses=exact`, as in `algorithm=agnostic`;
-else it is the running loss of a client's first epoch.
+Deviation: its result is the mean of the models of all rounds, here it is the last one. Reading: the paper asks all
+clients, or draws them; here those who took part are averaged by their own lambdas, and only their entries move before
+the projection; a round of clients whose lambda is 0 leaves the model as it is, and who reports no finite loss does not
+count. F_k is exact with `evaluation.client_losses=exact`, as in `algorithm=agnostic`; else it is the running loss of a
+client's first epoch.
 """
 
 from typing import Annotated, Literal

@@ -32,7 +32,7 @@ def filter_weights(square: torch.Tensor, byzantine: int) -> torch.Tensor:
 
 
 class CAF(HonestMajority, BoundedRule):
-    """Reports how many rows have a weight at the end."""
+    """Reports how many rows have a weight in the mean that it takes."""
 
     idle_columns: ClassVar[Columns] = {"kept": 0}
     weighting: Literal["uniform"] = "uniform"

@@ -1,9 +1,9 @@
-"""Divide and conquer, DnC (Shejwalkar and Houmansadr 2021, NDSS, algorithm 2; doi 10.14722/ndss.2021.24498).
+"""Divide and conquer, DnC (Shejwalkar and Houmansadr 2021, NDSS; doi 10.14722/ndss.2021.24498).
 
 In each of `iterations` turns some columns are drawn, the rows are centred there, and each row is scored by its squared
 projection on their first right singular vector. The floor(fraction f) rows with the largest scores are out. The mean is
 taken of the rows that no turn threw out. Ties keep the smaller client number. Needs iterations * floor(fraction f) < n.
-The paper takes fraction = 1; public programs draw 10,000 columns in one turn.
+The paper takes fraction = 1. Public programs draw 10,000 columns, in one turn or in five, or a fifth of the columns.
 """
 
 import math

@@ -1,8 +1,9 @@
 """FedAvg: the mean of the deltas (McMahan et al. 2017, algorithm 1).
 
 Weighted by the examples of those who took part, w + sum_k n_k / (sum_j n_j) * delta_k, or `weighting=uniform`, which is
-what the runs of the selection thesis did. The paper's divisor n (all data) is right only when everybody takes part.
-In a round of many clients `simulation/collect.py` takes the same mean group by group, and `reduce` gets one row.
+what the runs of the selection thesis did. Newer arXiv versions of the paper divide by the participants' examples, too;
+the proceedings divide by n, all data, which is right only when everybody takes part. In a round of many clients
+`simulation/collect.py` takes the same mean group by group, and `reduce` gets one row.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""FLTrust (Cao et al. 2021, arXiv 2012.13995, algorithm 2): clients are trusted as far as they agree with the server.
+"""FLTrust (Cao et al. 2021, arXiv 2012.13995): clients are trusted as far as they agree with the server.
 
 In each round the server trains the model on its public data as a client would, which gives it an update d_0 of its own.
 The trust in client k is max(0, cos(d_k, d_0)), its update is scaled to the length of d_0, and the step is the mean of

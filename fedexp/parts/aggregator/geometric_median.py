@@ -2,7 +2,8 @@
 
 Weiszfeld's iteration: from the weighted mean, x becomes the mean of the rows weighted by a_k / max(eps, ||u_k - x||),
 until the decrease of the objective is at most `ftol` of the rows' weighted median distance from x, or after
-`iterations`. Settings as in the package geom_median (eps 1e-6, 100 iterations, ftol 1e-20), not RFA's own 4 iterations.
+`iterations`. Settings as in the package geom_median (eps 1e-6, 100 iterations, ftol 1e-20); RFA's experiments take 2
+iterations, its program 4 by default.
 
 The rows span at most C dimensions, so they are rotated into those once and an iteration costs C^2 instead of C D.
 Deviations, for rows so far away that 100 iterations from the mean do not lead back, or that dominate the objective:

@@ -4,7 +4,8 @@ In a round each participant gets the global units that its own were matched to (
 participants' networks are matched from scratch (`combine`). `fedexp.maths.matching.seats` explains how clients keep
 their units from round to round. An upload may be finite and its network not; such a network is left out. The whole
 global model is evaluated; clients receive and send networks of their own size. The network of a single participant
-becomes the global model unchanged.
+becomes the global model unchanged. Deviation: in several rounds the authors' program of PFNM begins each matching with
+the assignment of the last, for which the same clients must come every time.
 
 Legend: C participants, l units of a client's layer, L units of a global layer.
 """

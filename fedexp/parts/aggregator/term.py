@@ -5,8 +5,8 @@ proportion to p_k exp(t F_k), so updates are averaged with these weights; F_k is
 client k. t = 0 is the mean, t -> infinity looks at the worst client, t < 0 ignores clients with large losses.
 
 F_k is exact with `evaluation.client_losses=exact`, as in `algorithm=term`; else it is the running loss of a client's
-first epoch; who reports none that is finite does not count. Deviation: the paper tilts within clients, too, and takes
-one step a round.
+first epoch; who reports none that is finite does not count. Deviation: the authors' program (litian96/TERM, ac3c01d)
+divides by C once more, and by a running mean of exp(t F_k) in place of this round's sum.
 """
 
 from typing import Annotated, Literal

@@ -1,6 +1,7 @@
-"""Label flipping (Tolpegin et al. 2020, arXiv 2007.08432): malicious clients train on wrong labels.
+"""Label flipping: malicious clients train on wrong labels.
 
-Without `source` and `target` class y becomes K - 1 - y; with both, examples of class `source` are called `target`.
+Without `source` and `target` class y becomes K - 1 - y, as in Yin et al. 2018 (arXiv 1803.01498); with both, examples
+of class `source` are called `target`, as in Tolpegin et al. 2020 (arXiv 2007.08432).
 """
 
 from dataclasses import replace

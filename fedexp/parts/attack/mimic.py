@@ -3,8 +3,8 @@
 No upload looks wrong, yet one client's data weigh many times what they should. The attackers copy the client whose
 update reaches farthest along the direction in which the honest updates differ most. This direction is tracked over the
 rounds by Oja's rule, z <- t / (1 + t) z + 1 / (1 + t) sum_i c_i <c_i, z> / ||.||, c_i being the centred updates.
-Deviation: the paper chooses one worker for good after a warm-up; here participants differ from round to round, so the
-choice is made in every round.
+Deviations: the paper chooses one worker for good after a warm-up; here participants differ from round to round, so the
+choice is made in every round. The authors' code centres by the mean of all rounds so far, here it is that of the round.
 """
 
 from collections.abc import Iterable, Iterator

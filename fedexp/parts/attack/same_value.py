@@ -1,6 +1,7 @@
 """Same value (Li et al. 2019, RSA, arXiv 1811.03761): every entry of what malicious clients send is one number.
 
-Deviation: the paper sends it as the model's weights, here it is the change of the weights.
+Deviation: in the authors' program a message of RSA is the model, with other rules a gradient; here it is the change of
+the weights.
 """
 
 from typing import Annotated

@@ -1,4 +1,7 @@
-"""Sign flipping (Li et al. 2019, RSA, arXiv 1811.03761): the honest update negated and scaled, -scale * delta."""
+"""Sign flipping (Li et al. 2019, RSA, arXiv 1811.03761): the honest update negated and scaled, -scale * delta.
+
+Deviation: in the authors' program a message of RSA is the model, here it is the update.
+"""
 
 from typing import Annotated
 

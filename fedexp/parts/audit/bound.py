@@ -1,4 +1,4 @@
-"""A lower bound of epsilon from guesses (Steinke, Nasr, Jagielski 2023, arXiv 2305.08846, theorem 5.2).
+"""A lower bound of epsilon from guesses (Steinke, Nasr, Jagielski 2023, arXiv 2305.08846).
 
 Each of m examples is included with probability 1/2. An attacker who saw the output guesses for r of them whether they
 were included, and is right v times. If the training is (epsilon, delta)-private, then with

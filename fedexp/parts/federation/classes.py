@@ -6,8 +6,8 @@ the examples of a class are divided equally among the clients that have it.
 
 As in the authors' code the first class of client i is i modulo K, so that every class has a holder once N >= K.
 Deviation: with fewer clients those classes that no client has first are handed out before others are drawn, so that
-they cover all classes; the authors' code fails there. Shares of a class differ by at most one example. Legend: N
-clients, K classes.
+they cover all classes; the authors' code fails where its draws leave a class without a client. Shares of a class differ
+by at most one example. Legend: N clients, K classes.
 """
 
 from typing import Annotated

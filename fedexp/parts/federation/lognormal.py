@@ -1,8 +1,8 @@
 """A few classes a client in log-normal amounts: the 1,000 clients of FedProx's MNIST.
 
 Source: Li et al., "Federated Optimization in Heterogeneous Networks" (MLSys 2020, arXiv 1812.06127), its code for
-MNIST, which LEAF's, FedML's and FLUTE's tables use as well: client k holds the classes k, k + 1, ... (modulo K), five
-examples of each. What is left of a class is divided among its holders in proportion to draws of LogNormal(0, 2).
+MNIST, which FedML's and FLUTE's tables use as well: client k holds the classes k, k + 1, ... (modulo K), five examples
+of each. What is left of a class is divided among its holders in proportion to draws of LogNormal(0, 2).
 
 Deviations: there the amounts are rounded down, and a client whose amount does not fit gets none of it, so that a few
 examples stay unused; here the rest goes, one example each, to the largest remainders. There the training and the test

@@ -8,9 +8,9 @@ Deviation: the paper's shards divide evenly (200 of 300); here shard i is [i S /
 for n = N shards_per_client, so any sizes work and shards differ by at most one example. With more shards than examples
 some shards are empty. The sort is stable: examples of one class keep the order of the dataset.
 
-`assign=in_turn` draws nothing: the shards are cut in as many equal blocks as there are classes, and go to the clients
-block after block, so that with two shards and ten classes every client holds the classes 0 and 1, or 2 and 3, and so
-on. So deals github.com/vaseline555/Federated-Averaging-PyTorch (src/utils.py, commit 1afb2be).
+`assign=in_turn` draws nothing: the shards are cut in as many equal blocks as there are classes; the first of each block
+go to the clients, then the second of each, so that with two shards and ten classes every client holds the classes 0 and
+1, or 2 and 3, and so on. So deals github.com/vaseline555/Federated-Averaging-PyTorch (src/utils.py, commit 1afb2be).
 """
 
 from typing import Annotated, Literal

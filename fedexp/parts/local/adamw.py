@@ -1,6 +1,7 @@
 """Local AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101, algorithm 2): Adam whose weight decay is decoupled.
 
-w <- (1 - lr weight_decay) w before each step of Adam, as in torch.optim.AdamW. Its moments are fresh in every round.
+w <- (1 - lr weight_decay) w before each step of Adam, as in torch.optim.AdamW; in the paper the decay is multiplied by
+the schedule alone, not by the rate. Its moments are fresh in every round.
 """
 
 from typing import Annotated

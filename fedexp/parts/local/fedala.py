@@ -5,9 +5,9 @@ participant that receives w starts from w_hat = w_i + (w - w_i) * A there, and f
 it learns A on a random `sample` of its examples, batch by batch: A <- A - eta (w - w_i) * grad F_i(w_hat), cut off at 0
 and 1, which moves w_hat along. Then it trains w_hat as in FedAvg and sends all of it. These are equations 1 and 2 of
 the authors' poster. A begins at 1 and is kept. A client first learns it until it converges, later for one epoch a
-round: it has converged when the losses of the last ten epochs deviate by less than `tolerance`, and after
-`start_epochs` it stops anyway. Where w equals w_i, or there is no w_i, nothing is mixed and nothing learned. eta = 0 is
-FedAvg, and so is top_layers = 0.
+round: it has converged when the losses of the last ten epochs deviate by less than `tolerance` (0.1 in the authors'
+code; its README says 0.01 of the paper), and after `start_epochs` it stops anyway. Where w equals w_i, or there is no
+w_i, nothing is mixed and nothing learned. eta = 0 is FedAvg, and so is top_layers = 0.
 
 What a client uses is w_hat of its w_i and the present global model: as the authors' code measures it, but with the A
 that it learned last. The clock counts one epoch of A a round. Dropout draws in every epoch what it draws in the first.

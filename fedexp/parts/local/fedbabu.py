@@ -1,4 +1,4 @@
-"""FedBABU's clients (Oh et al. 2022, arXiv 2106.06042, algorithm 1): they train the body under a head that never moves.
+"""FedBABU's clients (Oh et al. 2022, arXiv 2106.06042): they train the body under a head that never moves.
 
 The head (`layers`, by default the last linear layer) keeps its first values in all rounds, at every client and in the
 global model, and is not sent. In the paper each client then tunes the whole network on its own examples:

@@ -1,4 +1,4 @@
-"""FedDecorr (Shi et al. 2023, arXiv 2210.00226, equation 6): clients keep their features from moving together.
+"""FedDecorr (Shi et al. 2023, arXiv 2210.00226): clients keep their features from moving together.
 
 A batch costs the mean loss plus beta / d**2 times the squared Frobenius norm of the correlation matrix of its d
 features, which are what the last linear layer is given. So no dimension of the features becomes a copy of another, as

@@ -6,10 +6,10 @@ their sum. `aggregator=feddyn` corrects the mean by the mean of the g_k. One row
 alpha (w - x - g_k / alpha).
 
 Small alpha is not FedAvg, since the server divides by it; alpha = 0 is. Deviations: alpha is the same for all clients,
-where the authors' code divides it by a client's share of the examples; the regulariser covers the trainable entries.
-The simulation keeps a row for every client that was ever heard. A training that is not finite leaves g_k as it was, and
-so does one whose message the server does not get: such a client took no part. Else the server's mean of the g_k would
-be another one for ever, and its model would come to rest elsewhere.
+where the authors' code divides it by a client's examples over their mean number; the regulariser covers the trainable
+entries. The simulation keeps a row for every client that was ever heard. A training that is not finite leaves g_k as it
+was, and so does one whose message the server does not get: such a client took no part. Else the server's mean of the
+g_k would be another one for ever, and its model would come to rest elsewhere.
 """
 
 from typing import Annotated

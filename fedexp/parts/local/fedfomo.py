@@ -1,4 +1,4 @@
-"""FedFomo, federated first-order model optimization (Zhang et al. 2021, arXiv 2012.08565, equations 4 to 6).
+"""FedFomo, federated first-order model optimization (Zhang et al. 2021, arXiv 2012.08565).
 
 Client i keeps the model w_i that it trained last. Selected, it is sent the models w_j that the server got last from
 each of the others, takes their losses L_i on examples of its own that it holds out, and starts from w_i + sum_j p_ij
@@ -12,7 +12,8 @@ of trainable entries.
 Deviations: the paper sends each client M models, mostly those that helped it before; here all are sent. A client that
 takes part for the first time starts from the global model, which is the mean of those that came, and otherwise only
 measured. A client that holds nothing out goes on from its own model. The authors' program (NVlabs/FedFomo, fe04f66)
-begins, as its README sets it, from the model before the last training, and takes other lengths by layer.
+begins, as its README sets it, from the model before the last training, and divides by the sum of the absolute
+differences instead of the length.
 """
 
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""FedLC, logits calibrated by the client's own classes (Zhang et al. 2022, arXiv 2209.00189, section 4).
+"""FedLC, logits calibrated by the client's own classes (Zhang et al. 2022, arXiv 2209.00189).
 
 A client that holds n_k examples of class k trains on the loss of the logits f_k - tau n_k**(-1/4): rare classes get a
 wider margin, and classes that it lacks, whose n counts as 1e-8 (a margin of 100 tau), have next to no gradient.

@@ -1,4 +1,4 @@
-"""FedNTD, not-true distillation (Lee et al. 2022, arXiv 2106.03097, equations 4 to 6).
+"""FedNTD, not-true distillation (Lee et al. 2022, arXiv 2106.03097).
 
 An example costs the loss plus beta times the divergence KL(p || q) of the softmax over all classes but its own: p of
 the received model, q of the model in training, both of logits divided by a temperature. So a client learns its classes

@@ -1,4 +1,4 @@
-"""Fed+'s clients (Yu et al. 2020, arXiv 2009.06303, algorithm 1): personal models, pulled towards a centre.
+"""Fed+'s clients (Yu et al. 2020, arXiv 2009.06303): personal models, pulled towards a centre.
 
 Client k keeps w_k, at first the first model. Selected in a round with centre c, it fixes z = c + prox(w_k - c) with
 rho = mu / alpha, starts from (1 - mixing) w_k + mixing c and takes steps w <- theta (w - lr grad) + (1 - theta) z with

@@ -1,4 +1,4 @@
-"""FedRoD's clients (Chen & Chao 2022, arXiv 2107.00778, algorithm 1): a generic head, and one of the client's own.
+"""FedRoD's clients (Chen & Chao 2022, arXiv 2107.00778): a generic head, and one of the client's own.
 
 A participant trains the received model on the balanced soft-max, the loss of the logits g_k + log n_k where it holds
 n_k examples of class k. Beside it, it trains a head p of its own on the plain loss of g + p, whose gradient reaches

@@ -1,7 +1,8 @@
 """FedRS, the restricted softmax (Li and Zhan 2021, doi 10.1145/3447548.3467254; again in their arXiv 2404.09232).
 
 In the loss a client multiplies the logits of classes that it lacks by alpha, so that it changes their weights less:
-with alpha = 0 not at all, with alpha = 1 as FedAvg does. The default 0.5 is that of public programs.
+with alpha = 0 not at all, with alpha = 1 as FedAvg does. The default 0.5 is that of FedDecorr's program (973e4af); the
+authors' own tries 0.9, 0.5 and 0.1.
 
 The whole logit is scaled, its bias too. The model is measured with its plain logits. The authors' program (FedRepo,
 617ee01) scales the logit of class c by alpha + (1 - alpha) n_c / max n instead, and leaves the bias out.

@@ -5,10 +5,11 @@ theta - theta_lr (grad F(theta) + lam (theta - w)) on that batch, then one step 
 and keeps the last theta, which is what it uses; a client that was never asked uses the global model. The paper's mixing
 by beta is a server's step: `server_optimizer=momentum server_optimizer.beta=0 server_optimizer.lr=BETA`.
 
-In the authors' code all clients train in every round and those that were selected are averaged; here only these train.
-A schedule moves lr alone. With one inner step that is SGD at the rate lr lam theta_lr. The paper leaves open where
-theta begins; the authors' code goes on from the theta of the batch before. The simulation keeps a row for every client
-that was ever selected. A training that is not finite leaves theta as it was.
+Deviation: in algorithm 1 and in the authors' code all clients train in every round and those that were selected are
+averaged; here only these train. That code also decays theta by 0.001. A schedule moves lr alone. With one inner step
+that is SGD at the rate lr lam theta_lr. The paper leaves open where theta begins; the authors' code goes on from the
+theta of the batch before. The simulation keeps a row for every client that was ever selected. A training that is not
+finite leaves theta as it was.
 """
 
 from typing import Annotated

@@ -1,16 +1,18 @@
 """Client-level privacy with a trusted server: updates are clipped, and noise is added to their mean.
 
-Source: McMahan et al. 2018. Every row is divided by max(1, norm / C), and the mean of the m rows that arrived gets
-N(0, (sigma C / m)^2) on every entry. What the server publishes is private for one client more or less. The noise is
-added to the rows, N(0, (sigma C)^2 / m) each, which gives the same mean. Uniform draws of clients amplify privacy. The
-accountants assume Poisson sampling at the rate of the draw, though the draw is of a fixed number of clients: this is
-customary, not proven. A row is a client's whole message: rows that its rule sends beside the update are clipped
-together with it, and noised.
+Sources: McMahan et al. 2018 (arXiv 1710.06963, algorithm 1); the mean is that of Geyer, Klein & Nabi 2017 (arXiv
+1712.07557, section 3). Every row is divided by max(1, norm / C), and the mean of the m rows that arrived gets N(0,
+(sigma C / m)^2) on every entry. Deviation from the former: it weights clients and divides by their expected weight, a
+constant; here m divides, and is taken as public. What the server publishes is private for one client more or less. The
+noise is added to the rows, N(0, (sigma C)^2 / m) each, which gives the same mean. Uniform draws of clients amplify
+privacy. The accountants assume Poisson sampling at the rate of the draw, though the draw is of a fixed number of
+clients: this is customary, not proven. A row is a client's whole message: rows that its rule sends beside the update
+are clipped together with it, and noised.
 
-With `quantile` the clip follows that quantile of the norms (Andrew et al. 2021, arXiv 1905.03871, algorithm 1): with b~
-the noised share of rows that needed no clipping, C <- C exp(-clip_lr (b~ - quantile)). The count gets N(0,
-count_noise^2) (in the paper a twentieth of the participants; here sigma by default), and the rows z =
-(sigma^-2 - (2 count_noise)^-2)^(-1/2) instead of sigma, so that both together spend as much as sigma.
+With `quantile` the clip follows that quantile of the norms (Andrew et al. 2021, arXiv 1905.03871): with b~ the noised
+share of rows that needed no clipping, C <- C exp(-clip_lr (b~ - quantile)). The count gets N(0, count_noise^2) (in the
+paper a twentieth of the participants; here sigma by default), and the rows z = (sigma^-2 - (2 count_noise)^-2)^(-1/2)
+instead of sigma, so that both together spend as much as sigma.
 """
 
 from dataclasses import replace

@@ -1,9 +1,9 @@
 """Client-level privacy without a trusted server: every client clips its update and adds noise before sending it.
 
 The row, which is all that the client sends, is divided by max(1, norm / C) and gets N(0, (sigma C)^2) on every entry.
-Rows that its rule sends beside the update are clipped together with it. All data of a client is protected: any
-two updates differ by at most 2C, so the mechanism is a Gaussian one of noise multiplier sigma / 2 for each
-participation. There is no amplification, since the server sees who sent what (Dwork & Roth 2014, appendix A).
+Rows that its rule sends beside the update are clipped together with it. All data of a client is protected: any two
+updates differ by at most 2C, so the mechanism is a Gaussian one (Dwork & Roth 2014, appendix A) of noise multiplier
+sigma / 2 for each participation. There is no amplification, since the server sees who sent what.
 
 The rows of malicious clients are left as the attack made them, and nothing is promised to these clients.
 """

@@ -3,8 +3,8 @@
 Every client has a relevance phi_k, 1/N at first. After a round phi_k <- alpha phi_k + beta SV_k for its participants,
 SV_k being the running mean of the client's Shapley values. Participants are drawn one after another, without
 replacement, with p = softmax(phi), and a client has the weight n_k / p_k in the mean. The running mean and this weight
-are those of a program (`sfedavg_run` in github.com/pringlesinghal/GreedyFed). The selection thesis only describes the
-method; a comment of its code has alpha = 0.75 and beta = 0.25, its script 0.1 and 0.9.
+are those of a program (`sfedavg_run` in github.com/pringlesinghal/GreedyFed), a comment of which has alpha = 0.75 and
+beta = 0.25, its script 0.1 and 0.9. The selection thesis only describes the method.
 """
 
 from typing import Annotated

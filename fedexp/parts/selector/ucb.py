@@ -1,8 +1,10 @@
 """Upper confidence bounds on Shapley values (as in the code of GreedyFed): SV_k + beta sqrt(ln(t + 1) / N_k).
 
-t counts rounds from 0, N_k the client's participations. Clients that never took part come first (N_k = 0 gives
-infinity), in the random order of GreedyFed's first rounds; the other places go to the highest bounds. The selection
-thesis drops beta (beta = 1) and writes ln t (`logarithm=t`); beta = 0 is GreedyFed after its first rounds.
+t is the number of the round for which clients are chosen, from 0, and N_k the client's participations. GreedyFed's code
+works out the bounds at the end of the round before, with that round's number: this is `logarithm=t`. Clients that never
+took part come first (N_k = 0 gives infinity), in the random order of GreedyFed's first rounds; the other places go to
+the highest bounds. The selection thesis drops beta (beta = 1) and writes ln t, too; beta = 0 is GreedyFed after its
+first rounds.
 
 What it remembers is what every selector with Shapley values does: `ShapleySelector` in `shapley_selector.py`.
 """

@@ -1,7 +1,8 @@
 """FedAdam (Reddi et al. 2021, algorithm 2): Adam on the server's pseudo-gradient.
 
-m <- b1 m + (1 - b1) d, v <- b2 v + (1 - b2) d^2, w <- w + lr m / (sqrt(v) + tau); no bias correction and
-v_0 = tau^2, as in the paper. Buffers take the proposal's values.
+m <- b1 m + (1 - b1) d, v <- b2 v + (1 - b2) d^2, w <- w + lr m / (sqrt(v) + tau); no bias correction, as in the paper.
+v begins at tau^2, the least that the paper allows; its authors' program begins at 0. Buffers take the proposal's
+values.
 """
 
 from typing import Annotated

@@ -1,6 +1,7 @@
 """FedAvgM (Hsu, Qi & Brown 2019): heavy-ball momentum on the server's pseudo-gradient.
 
-v <- beta v + (proposal - w), w <- w + lr v, on the trainable entries; buffers take the proposal's values.
+v <- beta v + (proposal - w), w <- w + lr v, on the trainable entries; buffers take the proposal's values. The paper's
+experiments take Nesterov's step, as Flower's baseline reports (baselines/fedavgm), and try several beta.
 """
 
 from typing import Annotated
