@@ -20,7 +20,10 @@ from fedexp.report.read.idle import SOURCES, refers_to
 from fedexp.report.read.runs import Run
 
 DATA = roles.role_names(about_data=True)
-BUDGET = ("rounds", "scenario.clients", "scenario.participants", "scenario.public_fraction", "evaluation.every")
+BUDGET = (
+    *("rounds", "scenario.clients", "scenario.participants", "scenario.public_fraction"),
+    *("evaluation.every", "evaluation.every_s"),
+)
 WORK = {"local.epochs": "epochs", "local.steps": "steps", "local.batch_size": "steps"}  # named as in --unequal
 HELD_OUT = (  # keys that take examples away from training
     "evaluation.personal_fraction",

@@ -13,15 +13,10 @@ class RunOutline:
     rounds: int
     work: tuple[float, ...] | None
     clients: int  # upper bound of those that take part
-    evaluate_every: int  # rounds between two evaluations
+    evaluations: int  # of models, one a round at most
     checkpoint_s: float
     keep_states: int
     versions_mb: float = 0.0  # of the earlier models that clients train on at most
-
-    @property
-    def evaluations(self) -> int:
-        """How many rounds are evaluated; the last one always is."""
-        return self.rounds // self.evaluate_every + (self.rounds % self.evaluate_every > 0)
 
     @property
     def kept_states(self) -> int:

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -107,7 +108,7 @@ def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressRepor
     progress.begin_step("counting all rounds", print_now=False)
     dry_run, counted = usable_dry_run(exp, world)
     rounds, limit, reason = expected_rounds(exp, world, result, dry_run)
-    outline = outline_run(exp, world, dry_run, rounds)
+    outline = outline_run(exp, world, result, dry_run, rounds)
     spent = memory = gpu = None
     if result.tried_rounds:
         spent = forecast.seconds(result, outline, elapsed_s + preparation.skipped_seconds(0.0, math.inf), process_s)
@@ -200,7 +201,9 @@ def estimate_run(exp: Experiment, world: World, result: ProbeResult) -> RunEstim
     return RunEstimate(lambda rounds: extrapolate(clock, rounds, growing=True), world.partition.clients)
 
 
-def outline_run(exp: Experiment, world: World, dry_run: DryRun | None, rounds: int) -> RunOutline:
+def outline_run(
+    exp: Experiment, world: World, result: ProbeResult, dry_run: DryRun | None, rounds: int
+) -> RunOutline:
     """The work of this many rounds."""
     versions = count_versions(exp, world, dry_run, rounds)
     dry_rounds = dry_run.dry_rounds[:rounds] if dry_run else ()
@@ -209,7 +212,20 @@ def outline_run(exp: Experiment, world: World, dry_run: DryRun | None, rounds: i
     clients = len(dry_run.ledgers(rounds)[0].owner) if dry_run else drawn
     work = tuple(dry_round.work for dry_round in dry_rounds) or None
     versions_mb = versions.mb if versions else 0.0
-    return RunOutline(rounds, work, clients, exp.evaluation.every, exp.checkpoint_s, exp.keep_states, versions_mb)
+    looks = count_evaluations(exp, result, dry_run, rounds)
+    return RunOutline(rounds, work, clients, looks, exp.checkpoint_s, exp.keep_states, versions_mb)
+
+
+def count_evaluations(exp: Experiment, result: ProbeResult, dry_run: DryRun | None, rounds: int) -> int:
+    """How many rounds are evaluated; the last one always is."""
+    evaluation = exp.evaluation
+    if evaluation.every_s is None:
+        return math.ceil(rounds / evaluation.every)
+    if dry_run is None:
+        tried = [tried_round.row["sim_s"] for tried_round in result.tried_rounds]
+        return min(rounds, 1 + int(extrapolate(tried, rounds, growing=True) // evaluation.every_s)) if tried else rounds
+    clock = [0.0, *(dry_round.sim_s for dry_round in dry_run.dry_rounds[: rounds - 1])]
+    return 1 + sum(evaluation.is_due(number, *span) for number, span in enumerate(pairwise(clock), start=1))
 
 
 def traffic_totals(exp: Experiment, result: ProbeResult, dry_run: DryRun | None, rounds: int) -> TrafficTotals:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fedexp.config.vocabulary.synonyms import metric_synonym
 from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.core.imports.importing import FACTORY
-from fedexp.core.part import Part, Range
+from fedexp.core.part import Part, Positive, Range
 from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, MULTI_VALUED, SHARES, metric_name
 from fedexp.maths.unseen import unseen_count
 
@@ -17,6 +17,7 @@ class Evaluation(Part):
     """What is measured, how often, and the values of the main metric that RoA@x and ToA@x ask for."""
 
     every: Annotated[int, Range(1)] = 1
+    every_s: Annotated[float, Positive] | None = None
     test: bool = True
     validation: bool = False
     metrics: tuple[str, ...] | None = None
@@ -32,6 +33,12 @@ class Evaluation(Part):
     personal_clients: Annotated[int, Range(1)] = 1000
     fine_tune_epochs: Annotated[int, Range(1)] | None = None
     rank_on: Literal["validation", "test"] = "validation"
+
+    def is_due(self, number: int, begun_s: float, ended_s: float) -> bool:
+        """Whether the round of this number is looked at, which took simulated time from `begun_s` to `ended_s`."""
+        if self.every_s is None:
+            return number % self.every == 0
+        return ended_s // self.every_s > begun_s // self.every_s
 
     @property
     def loss_columns(self) -> int:
@@ -60,6 +67,11 @@ class Evaluation(Part):
                 raise ConfigError(f"evaluation.{key} must be values of {metric}, from 0 to 1, got {odd[0]:g}")
 
     def check(self) -> None:
+        if self.every_s is not None and self.every > 1:
+            raise ConfigError(
+                f"Evaluation.every_s={self.every_s:g} counts simulated seconds instead of rounds, so that "
+                f"evaluation.every must be 1, got {self.every}; leave one of them out"
+            )
         if self.own_test and self.personal_fraction:
             raise ConfigError(
                 "Evaluation.own_test=true measures clients on their own test examples, so that they hold out none, "

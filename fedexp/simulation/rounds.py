@@ -68,7 +68,8 @@ def run_rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[St
         if finish is not None:
             yield finish()
         before = state
-        state, row = apply_stop_rule(exp, world, following.after(host_s=time.perf_counter() - start), row)
+        following = following.after(host_s=time.perf_counter() - start)
+        state, row = apply_stop_rule(exp, world, before, following, row)
         finish = evaluate_later(exp, world, before, state, row, sent)
         del before, following, sent
         if not world.evaluates_later:
@@ -83,9 +84,14 @@ def reason_to_stop(state: State) -> str | None:
     return state.memory.get("stop", {}).get("reason")
 
 
-def apply_stop_rule(exp: Experiment, world: World, state: State, row: Row) -> tuple[State, Row]:
+def is_evaluated(exp: Experiment, before: State, state: State) -> bool:
+    """Whether the round from one state to the next is evaluated; the last one always is."""
+    return state.round == exp.rounds or exp.evaluation.is_due(state.round, before.sim_s, state.sim_s)
+
+
+def apply_stop_rule(exp: Experiment, world: World, before: State, state: State, row: Row) -> tuple[State, Row]:
     """Evaluates on the data that the stop rule looks at or that is asked for, and applies the rule."""
-    is_due = state.round % exp.evaluation.every == 0 or state.round == exp.rounds
+    is_due = is_evaluated(exp, before, state)
     validates = exp.evaluation.validation and is_due
     if exp.stop.needs_validation or validates:
         assert world.validation is not None
@@ -108,8 +114,7 @@ def evaluate_later(
     exp: Experiment, world: World, before: State, state: State, row: Row, sent: Uploads
 ) -> Callable[[], tuple[State, Row, Uploads]]:
     """Starts the evaluation of a round's models if it is due; the result completes the round's row."""
-    last = state.round == exp.rounds or reason_to_stop(state)
-    if not exp.evaluation.test or (state.round % exp.evaluation.every and not last):
+    if not exp.evaluation.test or not (is_evaluated(exp, before, state) or reason_to_stop(state)):
         test_cells = world.scorer.metric_set.blank("test") if exp.evaluation.test else {}
         measure_cells, rowless = measurements.blank(exp, world), sent.without_rows()
         return lambda: (state, row | test_cells | measure_cells, rowless)

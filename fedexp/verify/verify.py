@@ -189,7 +189,8 @@ def recompute_segment(
 def round_difference(record: RunRecord, rerun: Rerun, played: RecomputedRound, tolerance: float) -> str:
     """How a recomputed round differs from the record, in words; empty if it does not."""
     number, line = played.round, record.lines[played.round]
-    unevaluated = number % rerun.exp.evaluation.every != 0
+    begun_s = float(record.lines.get(number - 1, {}).get("sim_s") or 0)
+    unevaluated = not rerun.exp.evaluation.is_due(number, begun_s, played.state.sim_s)
     problems = [differing_columns("metrics.csv", line, played.line)] if number == 1 else []
     problems.append(line_difference("metrics.csv", line, played.line, tolerance, blank=unevaluated))
     if number <= record.required_rounds:

@@ -13,7 +13,7 @@ def tried(work: float, seconds: float | None, training: float, evaluation: float
 
 
 def course(rounds: int, work: tuple[float, ...] | None = None, **more: Any) -> RunOutline:
-    known: dict[str, Any] = {"clients": 0, "evaluate_every": 1, "checkpoint_s": 1e9, "keep_states": 0, **more}
+    known: dict[str, Any] = {"clients": 0, "evaluations": rounds, "checkpoint_s": 1e9, "keep_states": 0, **more}
     return RunOutline(rounds, work, **known)
 
 
@@ -42,8 +42,7 @@ def test_training_grows_with_the_work():
 
 
 def test_rounds_that_are_not_evaluated_are_shorter():
-    assert course(5, evaluate_every=2).evaluations == 3  # 2, 4, 5
-    assert seconds(FOUND, course(5, evaluate_every=2), 0).rounds == 10 + 12 + 0.5 - 2 * 0.5
+    assert seconds(FOUND, course(5, evaluations=3), 0).rounds == 10 + 12 + 0.5 - 2 * 0.5
 
 
 def test_one_round():

@@ -6,14 +6,18 @@ import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from fedexp.cli import main
 from fedexp.plan import probe
+from fedexp.plan.plan import count_evaluations
+from fedexp.plan.probe import ProbeResult
 from fedexp.plan.time_budget import PartialRoundError
 from fedexp.process.cpu_cores import usable_cores
+from fedexp.scoring.evaluation import Evaluation
 
 MADE = (
     "dataset=synthetic",
@@ -124,6 +128,29 @@ def test_models_that_clients_train_on_are_counted(planned: Callable[..., dict[st
     assert bound["versions"] == {"models": 5, "mb": pytest.approx(5 * model_mb), "known": False}
     assert plain["versions"] is None
     assert told["rows"]["messages"] == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "looks"),
+    [
+        ({"every": 2}, [2, 4, 5]),
+        ({"every_s": 10.0}, [2, 4, 5]),  # the last round always
+        ({"every_s": 3.0}, [1, 2, 4, 5]),  # not every period ends in a round of its own
+        ({"every_s": 100.0}, [5]),
+    ],
+)
+def test_evaluations_are_counted_by_rounds_or_by_the_clock(settings: dict[str, Any], looks: list[int]):
+    exp: Any = SimpleNamespace(evaluation=Evaluation(**settings), has_clock=True)
+    clock: Any = SimpleNamespace(dry_rounds=[SimpleNamespace(sim_s=float(now)) for now in (5, 10, 11, 22, 23)])
+    assert count_evaluations(exp, ProbeResult(), clock, 5) == len(looks)
+
+
+@pytest.mark.parametrize(("every_s", "looks"), [(10.0, 6), (0.5, 10)])
+def test_evaluations_by_a_clock_that_nobody_can_count_are_estimated(every_s: float, looks: int):
+    """Two rounds that were tried took 6 and then 5 seconds: ten take 51."""
+    exp: Any = SimpleNamespace(evaluation=Evaluation(every_s=every_s), has_clock=True)
+    tried: Any = SimpleNamespace(tried_rounds=[SimpleNamespace(row={"sim_s": now}) for now in (6.0, 11.0)])
+    assert count_evaluations(exp, tried, None, 10) == looks
 
 
 @pytest.mark.parametrize(("algorithm", "models"), [("fedavg", 1), ("ditto", 2)])

@@ -52,6 +52,15 @@ def test_rounds_without_evaluation_have_empty_scores_but_the_last(tiny: Tiny):
     assert scored == [3, 5]
 
 
+def test_evaluations_by_the_clock_follow_the_first_round_that_ends_in_a_new_period(tiny: Tiny):
+    words = ("rounds=7", "fleet=simulated", "pacing=buffered", "pacing.clients=3", "pacing.buffer=1")
+    world = world_of(tiny(*words, "evaluation.validation=true", "evaluation.every_s=0.5"))
+    rows = [row for _, row, _ in run_rounds(world.exp, world, world.initial_state())]
+    assert [int(row["sim_s"] // 0.5) for row in rows] == [0, 1, 1, 1, 2, 2, 3]
+    assert [row["round"] for row in rows if row.get("test_loss") is not None] == [2, 5, 7]
+    assert [row["round"] for row in rows if row.get("validation_loss") is not None] == [2, 5, 7]
+
+
 def test_clients_that_fail_are_dropped_and_told(tiny: Tiny, caplog: pytest.LogCaptureFixture):
     world = world_of(tiny("local.lr=1e38", "local.steps=5", "local.epochs=null", "local.batch_size=4"))
     with caplog.at_level(logging.WARNING):

@@ -28,7 +28,10 @@ SMALL = (
 RUNS = {
     "run": ("rounds=6", "evaluation.every=2", "keep_states=2", "selector=ucb", "evaluation.roa=[0.3,0.9]"),
     "clustered": ("rounds=3", "clustering=ifca", "evaluation.personal_fraction=0.2", "fleet=simulated"),
-    "stopped": ("rounds=4", "stop=simulated_time", "stop.minutes=1000", "fleet=simulated"),
+    "stopped": (
+        *("rounds=4", "stop=simulated_time", "stop.minutes=1000", "fleet=simulated"),
+        "evaluation.every_s=1",  # after rounds 2, 3 and 4
+    ),
     "private": ("rounds=3", "privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3"),
     "confused": ("rounds=2", "evaluation.metrics=[accuracy,auroc,confusion_matrix]"),
     "away": ("rounds=4", "fleet=simulated", "availability=markov", "availability.redraw_s=2"),
@@ -372,6 +375,11 @@ FORGERIES: dict[str, tuple[str, Forge, str]] = {
         "run",
         written("presence.csv", "client,from_s,to_s,present\n0,0.0,9.0,0\n"),
         "presence.csv is there, but no such run writes it",
+    ),
+    "metrics.csv: a look at the test data left out": (
+        "stopped",
+        cell("metrics.csv", 2, "test_accuracy", ""),
+        "test_accuracy is empty in metrics.csv",
     ),
     "metrics.csv: an auroc": ("confused", cell("metrics.csv", 2, "test_auroc", "0.999"), "test_auroc is 0.999"),
     "client_scores.csv: an accuracy": (

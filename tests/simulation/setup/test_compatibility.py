@@ -16,6 +16,7 @@ from scripts import compatibility_page
 SETTINGS = {
     ("fleet", "deadline_s"): ["fleet=simulated", "fleet.deadline_s=100"],
     ("fleet", "changes_idle_s"): ["fleet=simulated", "fleet.idle_s=60"],
+    ("evaluation", "every_s"): ["evaluation.every_s=60"],
     ("evaluation", "local_models"): ["evaluation.local_models=true"],
     ("evaluation", "confusion_matrix"): ["evaluation.metrics=[accuracy,confusion_matrix]"],
     ("evaluation", "unseen_fraction"): ["evaluation.unseen_fraction=0.2", "evaluation.personal_fraction=0.2"],
