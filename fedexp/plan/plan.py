@@ -201,9 +201,7 @@ def estimate_run(exp: Experiment, world: World, result: ProbeResult) -> RunEstim
     return RunEstimate(lambda rounds: extrapolate(clock, rounds, growing=True), world.partition.clients)
 
 
-def outline_run(
-    exp: Experiment, world: World, result: ProbeResult, dry_run: DryRun | None, rounds: int
-) -> RunOutline:
+def outline_run(exp: Experiment, world: World, result: ProbeResult, dry_run: DryRun | None, rounds: int) -> RunOutline:
     """The work of this many rounds."""
     versions = count_versions(exp, world, dry_run, rounds)
     dry_rounds = dry_run.dry_rounds[:rounds] if dry_run else ()
