@@ -1,9 +1,16 @@
 """From tried rounds to a whole run: training time grows with the work, the rest is the same each round."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import mean, median
 
+import numpy as np
+
+from fedexp.plan.dry_run import DryRun
 from fedexp.plan.probe import ProbeResult
+from fedexp.simulation.setup.experiment import Experiment
 
 
 @dataclass(frozen=True)
@@ -105,3 +112,24 @@ def disk_mb(result: ProbeResult, outline: RunOutline, rounds_s: float) -> float:
     state = result.state_mb + growth_mb(result, outline)
     states = 1 + min(1, count_saves(rounds_s, outline)) + outline.kept_states
     return states * state + outline.rounds * result.table_mb + result.other_mb
+
+
+def count_evaluations(exp: Experiment, result: ProbeResult, dry_run: DryRun | None, rounds: int) -> int:
+    """How many rounds are evaluated; the last one always is."""
+    evaluation = exp.evaluation
+    if evaluation.every_s is None:
+        return math.ceil(rounds / evaluation.every)
+    if dry_run is None:
+        tried = [tried_round.row["sim_s"] for tried_round in result.tried_rounds]
+        return min(rounds, 1 + int(extrapolate(tried, rounds, growing=True) // evaluation.every_s)) if tried else rounds
+    clock = [0.0, *(dry_round.sim_s for dry_round in dry_run.dry_rounds[: rounds - 1])]
+    return 1 + sum(evaluation.is_due(number, *span) for number, span in enumerate(pairwise(clock), start=1))
+
+
+def extrapolate(tried: Sequence[float], rounds: int, *, growing: bool = False) -> float:
+    """The sum over this many rounds: the first once, as it may be unlike the others, then the mean of the others tried.
+
+    With `growing`, the values tried are sums so far.
+    """
+    per_round = np.diff(tried, prepend=0.0) if growing else np.array(tried)
+    return float(per_round[0] + (rounds - 1) * (per_round[1:].mean() if len(per_round) > 1 else per_round[0]))

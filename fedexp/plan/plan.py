@@ -2,15 +2,11 @@
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-
-import numpy as np
 
 from fedexp.plan import forecast
 from fedexp.plan.dry_run import DryRun, RunEstimate, find_end, run_dry
-from fedexp.plan.forecast import RunOutline, Seconds
+from fedexp.plan.forecast import RunOutline, Seconds, count_evaluations, extrapolate
 from fedexp.plan.probe import ProbeResult, probe
 from fedexp.plan.progress import ProgressReporter
 from fedexp.plan.time_budget import BudgetedPool, TimeBudget
@@ -214,18 +210,6 @@ def outline_run(exp: Experiment, world: World, result: ProbeResult, dry_run: Dry
     return RunOutline(rounds, work, clients, looks, exp.checkpoint_s, exp.keep_states, versions_mb)
 
 
-def count_evaluations(exp: Experiment, result: ProbeResult, dry_run: DryRun | None, rounds: int) -> int:
-    """How many rounds are evaluated; the last one always is."""
-    evaluation = exp.evaluation
-    if evaluation.every_s is None:
-        return math.ceil(rounds / evaluation.every)
-    if dry_run is None:
-        tried = [tried_round.row["sim_s"] for tried_round in result.tried_rounds]
-        return min(rounds, 1 + int(extrapolate(tried, rounds, growing=True) // evaluation.every_s)) if tried else rounds
-    clock = [0.0, *(dry_round.sim_s for dry_round in dry_run.dry_rounds[: rounds - 1])]
-    return 1 + sum(evaluation.is_due(number, *span) for number, span in enumerate(pairwise(clock), start=1))
-
-
 def traffic_totals(exp: Experiment, result: ProbeResult, dry_run: DryRun | None, rounds: int) -> TrafficTotals:
     """The megabytes and simulated seconds of all rounds, estimated from the tried ones if they cannot be counted."""
     if dry_run is not None:
@@ -239,15 +223,6 @@ def traffic_totals(exp: Experiment, result: ProbeResult, dry_run: DryRun | None,
     clock = extrapolate([row["sim_s"] for row in rows], rounds, growing=True) if exp.has_clock else None
     down, up = (extrapolate([row[name] for row in rows], rounds) for name in ("mb_down", "mb_up"))
     return TrafficTotals(down, up, clock, False)
-
-
-def extrapolate(tried: Sequence[float], rounds: int, *, growing: bool = False) -> float:
-    """The sum over this many rounds: the first once, as it may be unlike the others, then the mean of the others tried.
-
-    With `growing`, the values tried are sums so far.
-    """
-    per_round = np.diff(tried, prepend=0.0) if growing else np.array(tried)
-    return float(per_round[0] + (rounds - 1) * (per_round[1:].mean() if len(per_round) > 1 else per_round[0]))
 
 
 def epsilon(exp: Experiment, world: World, dry_run: DryRun | None, rounds: int) -> dict[str, float] | None:

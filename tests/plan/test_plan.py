@@ -13,7 +13,7 @@ import pytest
 
 from fedexp.cli import main
 from fedexp.plan import probe
-from fedexp.plan.plan import count_evaluations
+from fedexp.plan.forecast import count_evaluations
 from fedexp.plan.probe import ProbeResult
 from fedexp.plan.time_budget import PartialRoundError
 from fedexp.process.cpu_cores import usable_cores
