@@ -64,7 +64,7 @@ Speeds are those of [traces](fleets.py), the same for all seeds; times are simul
     python scripts/studies/pacing/page.py            # this page again, without a run
 
 Of the looks at the test data the first one in each simulated minute counts for a target, so that a method with many
-small steps is not looked at more often. CIFAR-10 is looked at after every second step.
+small steps is not looked at more often. CIFAR-10 is looked at every other minute.
 """
 
 
