@@ -4,7 +4,8 @@
     python scripts/bench.py --variants plain:2,auto:2,peer:fedjax,peer:pfl,peer:fluke
 
 The same clients, network, batches of 20, optimizer and test images, each library used as its own examples use it and
-with the cores that it takes by itself. None of them has to be installed for anything else.
+with the cores that it takes by itself. FedJAX fills short batches from the next pass, fluke measures seven metrics, and
+pfl runs in one process; docs/speed.md says what that means. None of them has to be installed for anything else.
 """
 
 # pyright: reportMissingImports=false

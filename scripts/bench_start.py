@@ -34,8 +34,8 @@ torch.set_num_threads(int(threads))
 with np.load(path) as file:
     x, y, held_x, held_y = (torch.from_numpy(file[name]) for name in ("x_train", "y_train", "x_test", "y_test"))
 x, held_x = (each.movedim(-1, 1) for each in (x, held_x))
-cnn = [nn.Conv2d(3, 8, 4, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 4, padding=1), nn.ReLU(),
-       nn.MaxPool2d(2), nn.Flatten(), nn.Linear(392, 10)]
+cnn = [nn.Conv2d(3, 8, 4, padding=1), nn.MaxPool2d(2), nn.ReLU(), nn.Conv2d(8, 8, 4, padding=1), nn.MaxPool2d(2),
+       nn.ReLU(), nn.Flatten(), nn.Linear(392, 10)]
 mlp = [nn.Flatten(), nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10)]
 network = nn.Sequential(*(cnn if model == "simple_cnn" else mlp))
 weights, uploads = {name: value.clone() for name, value in network.state_dict().items()}, []

@@ -102,7 +102,7 @@ from fedexp import cli
         (["run", "model=q-ffl"], "unknown option model=q-ffl; write algorithm=qfedavg"),
         (["run", "algorithm=Q-FFL"], "unknown option algorithm=Q-FFL; write algorithm=qfedavg"),
         (["run", "algorithm=tilted"], "unknown option algorithm=tilted; write algorithm=term"),
-        (["run", "algorithm=drfa"], "unknown option algorithm=drfa; write algorithm=agnostic"),
+        (["run", "algorithm=agnostic_fl"], "unknown option algorithm=agnostic_fl; write algorithm=agnostic"),
         (["run", "availability=SLN"], "unknown option availability=SLN; write availability=sin_lognormal"),
         (["run", "churn=0.1"], "unknown key or group churn; write availability=markov"),
         (["run", "local_lr=0.1"], "unknown key or group local_lr; write local.lr=0.1"),
