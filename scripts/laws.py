@@ -27,9 +27,9 @@ HEAD = """
 # Laws
 
 A law is a sentence about a method that follows from its formula: a limit ("mu = 0 is FedAvg"), an identity, a fixed
-point, or what does not matter. Each of these {count} laws is held by the test under it. "To the byte" means that every
-bit is the same; the other tests allow for rounding, or for chance where something is drawn. A law of a whole group
-holds for each of its options.
+point, or what does not matter; a few, with a number in them, are results on one data set. Each of these {count} laws is
+held by the test under it. "To the byte" means that every bit is the same; the other tests allow for rounding, or for
+chance where something is drawn. A law of a whole group holds for each of its options.
 
 The tests of one method, and those of all:
 

@@ -91,7 +91,9 @@ def decided(kind: str, found: PairedStatistics, within: float | None) -> str:
     """The word on a pair of cells."""
     if kind == "beside":
         low, high = found.low, found.high
-        return "no difference seen" if low is None or high is None or low <= 0 <= high else "they differ"
+        if low is None or high is None:
+            return "so far"
+        return "no difference seen" if low <= 0 <= high else "they differ"
     if kind == "above":
         return {"A better": "reproduced", "B better": "contradicted", "identical": "contradicted"}.get(
             found.verdict, "not resolved"

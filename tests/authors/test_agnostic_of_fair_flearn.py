@@ -1,11 +1,12 @@
-"""Agnostic federated learning beside the program of q-FedAvg's authors; its own authors published none.
+"""Agnostic federated learning beside the program of q-FedAvg's authors; none of its own authors was found.
 
 Of github.com/litian96/fair_flearn at f09797113147b5ae66eb0348e93f575d5d63baed ran the Server of flearn/trainers/afl.py
 with the aggregate of fedbase.py and the project of utils/model_utils.py; a network in PyTorch stood in for its
 TensorFlow model, in float64. learning_rate 0.5, learning_rate_lambda 0.8. All three clients send a gradient of all
 their examples in each round, here `local=full_batch_step`. Its Adagrad does not touch what the server gets.
 
-Models and mixtures are the same. It tests the mean of the models of all rounds, ours tests the last one.
+Its sampling was 5, the default; with 2, as its README runs AFL, its aggregate ignores the mixture. Models and
+mixtures are the same. It tests the mean of the models of all rounds, ours tests the last one.
 """
 
 import pytest

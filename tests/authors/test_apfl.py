@@ -1,4 +1,4 @@
-"""APFL beside its authors' program.
+"""APFL beside a co-author's program.
 
 Of github.com/MLOPTPSU/FedTorch at ab8068dbc96804a5c1a8b898fd115175cfebfe75 ran train_and_validate_apfl_centered of
 fedtorch/comms/trainings/federated/centered/apfl.py, with inference_personal, alpha_update, its SGD and

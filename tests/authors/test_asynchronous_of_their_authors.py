@@ -4,15 +4,16 @@ Of github.com/facebookresearch/FLSim, by FedBuff's authors, at 7311f2db471f89f14
 FedAvgWithLRFedBuffAggregator (lr 0.1, buffer_size 2) and FedAvgWithLRAsyncAggregator with fed_async_aggregation (lr
 0.6), of optimizers/async_aggregators.py, with AsyncWeight and PolynomialStalenessWeight(exponent 0.5), in float64. Its
 weights are 1 at avg_staleness, 1 by default, where ours are 1 at age 0; and it adds up the updates of a buffer where
-the paper, and ours, divides by their number B. So its rate 0.1 is ours of 0.1 sqrt(2) B. For FedAsync, of whose authors
-no program could be had, avg_staleness was 0.
+the paper, and ours, divides by their number B. So its rate 0.1 is ours of 0.1 sqrt(2) B. For FedAsync avg_staleness
+was 0; its authors' program (github.com/xcgoner/async_fl, 912ecf3, MXNet) has the same factor with --alpha-type power,
+and was read, not run.
 
 Of github.com/yujiaw98/FADAS at 8c4df2367b1b4ef485d0334e19335260a8547417 ran update_model_inplace of update.py with
 fedams and average_parameter of utils.py: lr 0.1, beta1 0.9, beta2 0.99, eps 0.001, tauc 1, max_init 0, in float64. It
 differs from ours, which is written after the paper, in two things. (1) It corrects both moments for their beginning at
 zero, as Adam does. (2) Where the oldest update is older than tauc, its rate is lr / age; ours is min(lr, 1 / age). Its
-clients' updates are measured from the present model, not from the one that they began with. CA2FL's authors published
-no program that could be had.
+clients' updates are measured from the model of the round that asks them, while all but the last of those began with the
+model before it. Of CA2FL's authors no program was found.
 """
 
 from collections.abc import Sequence

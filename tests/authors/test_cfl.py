@@ -6,12 +6,12 @@ the same as ours a client trained on all its examples (train_frac 1), its moment
 0.99, which it multiplies by 0.99 before a round; for a newer scikit-learn, the word affinity was metric.
 
 A round without a division agrees: the plain mean, the longest update, the cosines; so do the groups that a division
-makes (linkage=complete). It differs in four things. (1) The length of a cluster's mean update, which eps1 judges, is of
+makes (linkage=complete). It differs in six things. (1) The length of a cluster's mean update, which eps1 judges, is of
 the plain mean; ours is of the mean by numbers of examples, for every aggregator.weighting. (2) Where a cluster is
 divided, each group takes the mean of its own updates at once; ours takes the mean of the whole cluster once more, and
 both groups go on from there. (3) From the second division on the program takes positions in a cluster for numbers of
 clients, so that other clients change theirs. (4) Its clients' momentum of 0.9 lasts from round to round, as with
-local.worker_momentum.
+local.worker_momentum. (5) It divides no cluster of two, and (6) none before round 21.
 """
 
 import numpy as np

@@ -3,8 +3,9 @@
 Of github.com/alpemreacar/FedDyn at 48a19fac440ef079ce563da8e0c2896f8256fef9 ran utils_methods.train_FedDyn, with all
 that it calls in utils_general, in float64 in place of float32: clients draw from act_prob 0.6 and rand_seed 13, which
 let 1, then 0, then 1 and 2 take part. learning_rate 0.1, alpha_coef 0.2, batch_size 2, epoch 2, lr_decay_per_round 1
-and weight_decay 0 or 0.05. Its loaders do not shuffle here. Compared is its cloud model (cld), not the mean of the
-active clients, which it also evaluates. It clips gradients at 10, longer than any of these.
+and weight_decay 0 or 0.05. Its loaders do not shuffle here. Compared is its cloud model (cld), from which clients
+start; what it evaluates are the means of the active and of all clients' last models. It clips gradients at 10, longer
+than any of these.
 
 It differs from ours in a client's alpha, which it divides by the client's examples over the mean of all clients': the
 same where all have as many, as in the first two runs. What the server adds to the mean has no alpha in it.

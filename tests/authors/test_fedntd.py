@@ -5,7 +5,7 @@ fedntd Server with its ClientTrainer and NTD_Loss; measuring was left out. Set a
 order, three local epochs, rate 0.5, momentum 0.5, tau 1 and beta 1; once more with tau 2 and beta 0.75.
 
 At tau 1 all agrees: what each client comes to, and the mean by numbers of examples, whose weights it rounds to float32.
-At another tau its loss has a factor tau^2 that the paper's equations and ours have not: its beta is our beta times
+At another tau its loss has a factor tau^2 that the paper's equations and ours have not: our beta is its beta times
 tau^2.
 """
 

@@ -7,10 +7,10 @@ same as ours its weight decay was 0. It ran on PyTorch 2.14.
 
 All agrees: the averaged body, and the heads that stay, in both rounds. Three things that are set otherwise: (1) Its
 weight decay, fixed at 0.0001, falls on weights alone; local.weight_decay on biases too. (2) Its README asks for PyTorch
-1.2, where zero_grad leaves zeros and not None. There the head goes on in the body's epochs by its momentum (and weight
-decay), which it does not in newer versions, in the paper and here. (3) In its last round the heads of all clients train
-for ten epochs or more before they are measured; evaluation.fine_tune_epochs tunes the whole network. On femnist and
-sent140 it weighs clients by their examples, as aggregator.weighting=num_samples does.
+1.2 or newer; in old versions, whose zero_grad leaves zeros and not None, the head goes on in the body's epochs by its
+momentum (and weight decay), which it does not in newer versions, in the paper and here. (3) In its last round the heads
+of all clients train for ten epochs or more before they are measured; evaluation.fine_tune_epochs tunes the whole
+network. On femnist and sent140 it weighs clients by their examples, as aggregator.weighting=num_samples does.
 """
 
 import pytest

@@ -9,8 +9,8 @@ Of clients that hold as many examples of each class that they have (the first tw
 ours in two things. (1) It scales the logit of class c by alpha + (1 - alpha) n_c / max n, where n counts the client's
 examples of classes; the paper's rule and ours is 1 where n_c > 0, else alpha. (2) It leaves the output biases out of
 the logits that it trains, so that they never move, but not of those that it tests; ours scales them with the logits.
-Besides, a client of it takes five steps at least, and its gradients are clipped to a length of 100. Its mean is by
-numbers of examples, with weights in float32.
+Besides, a client of it takes five steps at least where local_epochs says how many, and its gradients are clipped to a
+length of 100. Its mean is by numbers of examples, with weights in float32.
 """
 
 import pytest

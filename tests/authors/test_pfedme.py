@@ -4,11 +4,11 @@ Of github.com/CharlieDinh/pFedMe at caf24b1f954d4381bd9b4d104ee7eff389e1489b ran
 and of the server send_parameters and persionalized_aggregate_parameters. Set as here: lamda 2, personal rate 0.25,
 rate 0.3, K = 3. To make it the same as ours, its optimizer's mu was 0, and a client had one batch in a round.
 
-It differs from ours, and from the paper, in three things. (1) Its optimizer adds mu theta with mu = 0.001 to the
-gradient of theta; no option sets it, and the paper's algorithm has no such term. (2) Its theta goes on from the batch
-before, ours begins at w in each batch. (3) What it measures as the personal model are the very tensors that take on w
-at the end of a client's training: so it measures w, and ours theta. It also lets all clients train in each round, of
-which only the selected ones are averaged.
+It differs from ours in three things, of which the paper leaves (2) open. (1) Its optimizer adds mu theta with mu =
+0.001 to the gradient of theta; no option sets it, and the paper's algorithm has no such term. (2) Its theta goes on
+from the batch before, ours begins at w in each batch. (3) What it measures as the personal model are the very tensors
+that take on w at the end of a client's training: so it measures w, and ours theta. It also lets all clients train in
+each round, of which only the selected ones are averaged.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""SCAFFOLD beside two public programs; its own authors published none.
+"""SCAFFOLD beside two public programs; none of its own authors was found.
 
 Of github.com/Xtra-Computing/NIID-Bench at 61b901ab645e62391772e9898384c2c3485b7a6c ran, of experiments.py,
 train_net_scaffold, local_train_net_scaffold and the rounds of scaffold: lr 0.1, 2 epochs, batch_size 2, rho and reg 0,

@@ -6,7 +6,7 @@ first `persons_per_client` of them are client 0, the next client 1, and so on. T
 the server its public data, and the rest is unused.
 
 The text on clustered learning with UCI HAPT gives 10 of its 30 people to five clients and 15 to the server, so five are
-left out; `server_persons=rest` gives the server all 20.
+left out. Here 9 of the 30 are test data; `server_persons=rest` gives the server the other 11.
 """
 
 from typing import Annotated, Literal

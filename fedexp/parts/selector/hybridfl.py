@@ -29,7 +29,7 @@ class HybridFL(FedCS):
 
     needs_classes = True
     reveals = "how many examples of each class a client holds, and examples themselves"
-    needs_one_model = "has the server train the global model on examples of all clients"
+    needs_one_model = "has the server train the global model on examples that clients send"
 
     cv: Literal["variance_over_mean", "std_over_mean"] = "variance_over_mean"
     upload_permission: Annotated[float, Fraction] = 0.01

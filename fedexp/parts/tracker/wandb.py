@@ -1,8 +1,8 @@
 """Weights & Biases: files in the folder `wandb` of the outputs, or the service.
 
 Nothing leaves the machine with `mode=offline`; `wandb sync outputs/wandb/offline-run-*` sends it later. A run that goes
-on offline begins a second such folder under the same id, which `wandb sync --append` adds to the first. These folders
-hold links, so they lie beside the runs and not in them, where links are refused.
+on offline begins a second such folder under the same id; wandb 0.31 sends both as one run, older ones want `--append`
+for the second. These folders hold links, so they lie beside the runs and not in them, where links are refused.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Who is malicious, and what they train on if the federation gives them nothing.
 
-With `scenario.malicious_hold_data=false` the federation divides the data over the honest clients alone, as papers on
-robust aggregation do. A malicious client then trains on copies of a random part of it. That is what the workers of
+With `scenario.malicious_hold_data=false` the federation divides the data over the honest clients alone, as some papers
+on robust aggregation do. A malicious client then trains on copies of a random part of it. That is what the workers of
 Karimireddy, He & Jaggi (2022, arXiv 2006.09365) have in the authors' code, whatever they attack with.
 """
 

@@ -56,8 +56,8 @@ Speeds are those of [traces](fleets.py), the same for all seeds; times are simul
 * *Slow* and *fast* are the last model's test accuracy weighted by the classes that the {SLOWEST} slowest and the
   {SLOWEST} fastest clients hold; *their share* is that of the slow ones among all uploads.
 * *Seconds* and *MB* are those until a look first shows the target, with the interval over seeds; `5 of 8` says how many
-  got there, and there is no mean unless all did. *By synchronous* is the geometric mean of the ratios of seconds, pairs
-  by seed, for those in which both got there.
+  got there, and there is no mean unless all did. *By synchronous* is the geometric mean of the ratios of seconds to the
+  first target, pairs by seed, for those in which both got there.
 
     python scripts/studies/pacing/study.py mnist     # runs what is missing; so after a kill
     python scripts/studies/pacing/study.py cifar10

@@ -53,7 +53,7 @@ def test_permuting_hidden_units_changes_nothing(drawn: Drawn, widths: tuple[int,
     np.testing.assert_allclose(forward(turned, x), forward(net, x), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.law("aggregator=pfnm", "equal networks with their units in other orders give the network back")
+@pytest.mark.law("aggregator=pfnm", "with s near 0, equal networks, their units in any order, give the network back")
 @pytest.mark.parametrize("widths", DEEP)
 def test_equal_nets_give_the_net_back(drawn: Drawn, widths: tuple[int, ...]):
     net = drawn(widths, 1)
@@ -74,7 +74,7 @@ def test_layers_grow_where_nets_differ(drawn: Drawn, widths: tuple[int, ...]):
     assert np.isfinite(forward(net, INPUTS[:, : widths[0]])).all()
 
 
-@pytest.mark.law("aggregator=pfnm", "a unit that all m clients share shrinks by (m / s) / (m / s + 1 / s0)")
+@pytest.mark.law("aggregator=pfnm", "what enters a unit that all m clients share shrinks to (m / s) / (m / s + 1 / s0)")
 def test_shrinkage_by_hand(drawn: Drawn):
     """Four equal clients: (m / s) / (m / s + 1 / s0) with m = 4; output weights count 1 in all, their shares add up."""
     net, s, s0 = drawn((7, 5, 3), 1), 0.5, 2.0

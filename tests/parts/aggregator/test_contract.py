@@ -21,7 +21,9 @@ def rule(request: pytest.FixtureRequest, tiny: Tiny) -> World:
 
 class TestAggregator:
     @pytest.mark.law(
-        "aggregator", "if all send one update, it is the step (fltrust: the server's own, fedmgda: of length 1)"
+        "aggregator",
+        "if all send one update, it is the step (fltrust: the server's own; fedmgda: of length 1; qfedavg: with q = 0; "
+        "feddyn: with alpha = 0; pfnm: with s near 0)",
     )
     def test_agreeing_clients_are_obeyed(self, rule: World):
         row = agreed_row(rule)

@@ -41,7 +41,10 @@ def test_the_corners_of_a_square_have_their_centre():
     assert found(torch.tensor([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0], [2.0, 2.0]])).tolist() == [1, 1]
 
 
-@pytest.mark.law("aggregator=geometric_median", "of a triangle it is the point that sees every side at 120 degrees")
+@pytest.mark.law(
+    "aggregator=geometric_median",
+    "of a triangle of small angles it is the point that sees every side at 120 degrees",
+)
 def test_the_point_of_fermat():
     # an isosceles triangle with its base from (-1, 0) to (1, 0): sides are seen at 120 degrees from (0, 1 / sqrt 3)
     row = found(torch.tensor([[-1.0, 0.0], [1.0, 0.0], [0.0, 5.0]]))

@@ -106,35 +106,43 @@ def attackers(count: int, honest: torch.Tensor, kind: str, rng: np.random.Genera
     "aggregator=multi_krum", "f arbitrary rows leave it within 1 + 2 sqrt(n - f - 2) lengths of the longest honest row"
 )
 @pytest.mark.law(
-    "aggregator=median", "less than half of the rows, however far, leave it within twice the longest honest row"
+    "aggregator=median",
+    "f of n rows, less than half and however far, leave it within sqrt(n - f) lengths of the longest honest row",
 )
-@pytest.mark.law("aggregator=trimmed_mean", "f arbitrary rows leave it within twice the longest honest row")
-@pytest.mark.law("aggregator=bulyan", "f arbitrary rows leave it within six times the longest honest row")
+@pytest.mark.law(
+    "aggregator=trimmed_mean", "f of n arbitrary rows leave it within sqrt(n - f) lengths of the longest honest row"
+)
+@pytest.mark.law(
+    "aggregator=bulyan", "f of n arbitrary rows leave it within 3 sqrt(n - f) lengths of the longest honest row"
+)
 @pytest.mark.law(
     "aggregator=geometric_median",
     "f of n rows, however far, leave it within 2 (n - f) / (n - 2f) lengths of the longest honest row",
 )
 @pytest.mark.law(
     "aggregator=norm_clipping",
-    "less than half of the rows, however far, leave it no longer than the longest honest row",
+    "with the median norm as the radius, less than half of the rows leave it no longer than the longest honest row",
 )
 @pytest.mark.law(
     "aggregator=centered_clipping",
-    "less than half of the rows, however far, leave it no longer than the longest honest row",
+    "from a centre at zero, less than half of the rows leave it no longer than the longest honest row",
 )
 @pytest.mark.law(
     "pre_aggregation=nearest_neighbours",
-    "before the trimmed mean, f arbitrary rows leave the result within six times the longest honest row",
+    "before the trimmed mean, f of n arbitrary rows leave it within 3 sqrt(n - f) lengths of the longest honest row",
 )
 @pytest.mark.parametrize("name", ALL)
 @given(
     rows=st.integers(3, 20),
     seed=st.integers(0, 2**32),
     kind=st.sampled_from(["alike", "apart", "near", "against", "mixed", "largest"]),
+    entries=st.sampled_from([4, 40]),
 )
-def test_below_the_breakdown_point_arbitrary_rows_have_bounded_influence(name: str, rows: int, seed: int, kind: str):
+def test_below_the_breakdown_point_arbitrary_rows_have_bounded_influence(
+    name: str, rows: int, seed: int, kind: str, entries: int
+):
     f, rng = max(most_of(name)(rows), 0), np.random.default_rng(seed)
-    honest = normal(seed, rows - f, 4)
+    honest = normal(seed, rows - f, entries)
     delta = torch.cat([honest, attackers(f, honest, kind, rng)])[rng.permutation(rows)]
     radius = float(honest.norm(dim=1).max())
     found = ALL[name](delta, f)
@@ -145,7 +153,8 @@ def bound(name: str, n: int, f: int) -> float:
     """How far from the origin the result may be, in units of the longest honest row.
 
     Krum: whoever is chosen has an honest neighbour within sqrt(n - f - 2) diameters. Coordinate by coordinate the
-    median and the trimmed mean stay between honest values, and Bulyan within the honest width of the median.
+    median and the trimmed mean stay between honest values, and Bulyan within the honest width of the median; the
+    squares of the n - f honest values largest in each coordinate add up to n - f squared lengths at most.
     Geometric median: 2 (n - f) / (n - 2f) (Pillutla et al. 2022). Clipping: the radius is an honest norm at most.
     A mean of n - f nearest rows: f wrong ones are no farther than the honest ones, two radii from the honest row.
     """
@@ -153,7 +162,17 @@ def bound(name: str, n: int, f: int) -> float:
         return 1 + 2 * (n - f - 2) ** 0.5
     if name == "geometric_median":
         return 2 * (n - f) / (n - 2 * f)
-    return {"norm_clipping": 1, "centered_clipping": 1, "bulyan": 6, "nearest_neighbours, trimmed_mean": 6}.get(name, 2)
+    if name in ("norm_clipping", "centered_clipping"):
+        return 1
+    return (n - f) ** 0.5 * (1 if name in ("median", "trimmed_mean") else 3)
+
+
+@pytest.mark.parametrize("f", [1, 4, 20])
+def test_a_median_may_be_as_long_as_its_bound(f: int):
+    """f + 1 honest rows of length 1, each in a direction of its own: far rows make every coordinate 1."""
+    honest, far = torch.eye(f + 1), torch.full((f, f + 1), 1e6)
+    for rule in (median, lambda rows: trimmed_mean(rows, f)):
+        assert float(rule(torch.cat([honest, far])).norm()) == pytest.approx(bound("median", 2 * f + 1, f))
 
 
 @given(rows=st.integers(1, 9), seed=st.integers(0, 2**32), scale=st.sampled_from([1e-30, 1.0, 1e30, 1e38]))

@@ -43,7 +43,7 @@ class TestLocalRule:
         assert anchor.shape == (3, world.layout.parameters)
         return world, start[:, : world.layout.parameters], anchor
 
-    @pytest.mark.law("local", "in the first round nothing moves without a gradient, to the byte")
+    @pytest.mark.law("local", "in the first round nothing moves without a gradient, to the byte (adamw: without decay)")
     def test_without_gradient_nothing_moves(self, tiny: Tiny, option: str):
         world, start, anchor = self.begun(tiny, option, *STILL.get(option, ()))
         rule, w = world.exp.local, start.clone()

@@ -296,7 +296,7 @@ def test_a_training_that_is_not_finite_leaves_the_shares(tiny: Tiny):
             ("evaluation.fine_tune_epochs=1", "evaluation.personal_fraction=0.3"),
             "^evaluation.fine_tune_epochs tunes a client's model by the loss of its",
         ),
-        (("aggregator=pfnm",), "^local=fedem keeps a row of every client from round to round, but aggregator=pfnm"),
+        (("aggregator=pfnm",), "^local=fedem keeps entries of the network from round to round, but aggregator=pfnm"),
     ],
 )
 def test_refusals(tiny: Tiny, words: tuple[str, ...], complaint: str):

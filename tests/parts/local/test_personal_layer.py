@@ -306,7 +306,7 @@ def test_layers_come_back_from_disk(tiny: Tiny, tmp_path: Path):
         (("local.layers=[]",), r"local\.layers must name what stays with the clients, got \[\]; use null"),
         (("local.layers=['*']",), r"local=personal_layer must leave something to share, but all layers of model=mlp"),
         (("model.hidden=[]",), "local=personal_layer must leave something to share"),
-        (("aggregator=pfnm",), "local=personal_layer keeps a row of every client from round to round"),
+        (("aggregator=pfnm",), "local=personal_layer keeps entries of the network from round to round"),
     ],
 )
 def test_refused(tiny: Tiny, words: tuple[str, ...], message: str):
