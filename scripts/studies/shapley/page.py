@@ -33,7 +33,7 @@ values, and `gtg`, which published tables were made with. The five others are go
 `compare.py` makes them no more: permutations (uniformly random, antithetic pairs, Latin squares) and regressions on
 pairs of coalitions (KernelSHAP's and leverage scores'). With 250 participants of a smooth synthetic game and 2,048
 coalitions the largest error was 8 % of the spread by the surrogate and 120 to 150 % by the four of them that could be
-held to so many. Of more than 200 `auto` took leverage scores until then.
+held to so many, in runs that were not kept. Of more than 200 `auto` took leverage scores until then.
 
     python scripts/studies/shapley/compare.py record TABLES DATA_DIR mnist 6 8 10
     python scripts/studies/shapley/compare.py record TABLES DATA_DIR cifar10 6 8 10
