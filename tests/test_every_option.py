@@ -78,7 +78,7 @@ NEEDS = {
     "experiment=clustered_synthetic": ("dataset.train_size=240", "dataset.test_size=60", "evaluation.every=1"),
     "experiment=robustness": (*MADE, "evaluation.every=1"),
     "experiment=pacing_mnist": (*MADE, SIMULATED),
-    "experiment=pacing_cifar10": (*MADE, "dataset.shape=[1,16,16]", SIMULATED, "evaluation.every=1"),
+    "experiment=pacing_cifar10": (*MADE, "dataset.shape=[1,16,16]", SIMULATED, "evaluation.every_s=null"),
 }
 TARGETS = {"bce": "labels", "mse": "numbers", "mae": "numbers", "huber": "numbers", "next_token": "tokens"}  # of losses
 REAL = {

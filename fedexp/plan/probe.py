@@ -77,7 +77,7 @@ def probe(
     exp: Experiment, world: World, config: dict[str, Any], progress: ProgressReporter, budget_s: float
 ) -> ProbeResult:
     """Tries two rounds, and more if they are short; only parts of them if time runs out. Leaves nothing behind."""
-    evaluation = replace(exp.evaluation, every=1)
+    evaluation = replace(exp.evaluation, every=1, every_s=None)
     exp = replace(exp, evaluation=evaluation, checkpoint_s=float("inf"), keep_states=0, tracker=Tracker())
     budget = TimeBudget(budget_s)
     world = replace(world, pool=BudgetedPool(WorkerPool(), budget))

@@ -1,5 +1,6 @@
 """The section `evaluation` of the config: what is measured, and how often."""
 
+import math
 from typing import Annotated, Literal
 
 from fedexp.config.vocabulary.synonyms import metric_synonym
@@ -10,6 +11,7 @@ from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, MULTI_VALUED, SHARES, m
 from fedexp.maths.unseen import unseen_count
 
 BUILT_IN = (*HIGHER_IS_BETTER, *MULTI_VALUED)
+ROUNDING = 1e-9  # periods by which a sum of equal durations may fall short of a whole number of them
 TAKEN = ("loss", "worst_decile", "best_decile", "std", "jain")  # names of other columns
 
 
@@ -38,7 +40,8 @@ class Evaluation(Part):
         """Whether the round of this number is looked at, which took simulated time from `begun_s` to `ended_s`."""
         if self.every_s is None:
             return number % self.every == 0
-        return ended_s // self.every_s > begun_s // self.every_s
+        begun, ended = (math.floor(now_s / self.every_s + ROUNDING) for now_s in (begun_s, ended_s))
+        return ended > begun
 
     @property
     def loss_columns(self) -> int:
@@ -70,7 +73,8 @@ class Evaluation(Part):
         if self.every_s is not None and self.every > 1:
             raise ConfigError(
                 f"Evaluation.every_s={self.every_s:g} counts simulated seconds instead of rounds, so that "
-                f"evaluation.every must be 1, got {self.every}; leave one of them out"
+                f"evaluation.every must be 1, got {self.every}; write evaluation.every_s=null, or leave out "
+                "evaluation.every"
             )
         if self.own_test and self.personal_fraction:
             raise ConfigError(

@@ -45,10 +45,10 @@ Every page is made by `python scripts/studies/remake.py` from results that `fede
 claim is *reproduced* or *contradicted*, else *not resolved*: of two settings, that one is better, where the paired test
 of `fedexp compare` says so, which takes six seeds; that they are alike, where the 95 % interval lies within the
 tolerance that the page gives, which is ours; of one number, by the rule of `fedexp replay`. *No number* means that the
-source gives none to compare with. Of our own questions, two settings *differ* where the 95 % interval of their
-difference is on one side of zero, else *no difference* is *seen*. A claim is quoted, with its place in the source, or
-read into its words. What we asked ourselves is counted apart. What has not been run says what it would take: minutes of
-one idle core, estimated from a few runs and older logs.
+source gives none to compare with. Of two settings beside each other *they differ* where the 95 % interval of their
+difference is on one side of zero, else *no difference seen*, and *so far* below three seeds. A claim is quoted, with
+its place in the source, or read into its words. What we asked ourselves is counted apart. What has not been run says
+what it would take: minutes of one idle core, estimated from a few runs and older logs.
 """
 
 

@@ -11,9 +11,9 @@ and was read, not run.
 Of github.com/yujiaw98/FADAS at 8c4df2367b1b4ef485d0334e19335260a8547417 ran update_model_inplace of update.py with
 fedams and average_parameter of utils.py: lr 0.1, beta1 0.9, beta2 0.99, eps 0.001, tauc 1, max_init 0, in float64. It
 differs from ours, which is written after the paper, in two things. (1) It corrects both moments for their beginning at
-zero, as Adam does. (2) Where the oldest update is older than tauc, its rate is lr / age; ours is min(lr, 1 / age). Its
-clients' updates are measured from the model of the round that asks them, while all but the last of those began with the
-model before it. Of CA2FL's authors no program was found.
+zero, as Adam does. (2) Where the oldest update is older than tauc, its rate is lr / age; ours is min(lr, 1 / age). It
+takes all updates of a buffer as differences to the model of the round in which they were asked, though all clients but
+the last began with the model before. Of CA2FL's authors no program was found.
 """
 
 from collections.abc import Sequence

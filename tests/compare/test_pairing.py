@@ -126,6 +126,7 @@ def test_other_data_is_refused_by_the_key_that_differs(method, refused):
         ("scenario.clients", (4, 8)),
         ("scenario.participants", (2, 3)),
         ("evaluation.every", (1, 2)),
+        ("evaluation.every_s", (60, 120)),
         ("stop.value", (0.5, 0.9)),
     ],
 )

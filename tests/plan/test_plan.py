@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fedexp.cli import main
-from fedexp.plan import probe
+from fedexp.plan import forecast, probe
 from fedexp.plan.forecast import count_evaluations
 from fedexp.plan.probe import ProbeResult
 from fedexp.plan.time_budget import PartialRoundError
@@ -136,6 +136,7 @@ def test_models_that_clients_train_on_are_counted(planned: Callable[..., dict[st
         ({"every": 2}, [2, 4, 5]),
         ({"every_s": 10.0}, [2, 4, 5]),  # the last round always
         ({"every_s": 3.0}, [1, 2, 4, 5]),  # not every period ends in a round of its own
+        ({"every_s": 23.0}, [5]),
         ({"every_s": 100.0}, [5]),
     ],
 )
@@ -143,6 +144,16 @@ def test_evaluations_are_counted_by_rounds_or_by_the_clock(settings: dict[str, A
     exp: Any = SimpleNamespace(evaluation=Evaluation(**settings), has_clock=True)
     clock: Any = SimpleNamespace(dry_rounds=[SimpleNamespace(sim_s=float(now)) for now in (5, 10, 11, 22, 23)])
     assert count_evaluations(exp, ProbeResult(), clock, 5) == len(looks)
+
+
+def test_every_round_that_is_tried_is_looked_at(
+    planned: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+):
+    found: list[ProbeResult] = []
+    whole = forecast.seconds
+    monkeypatch.setattr(forecast, "seconds", lambda result, *more: found.append(result) or whole(result, *more))
+    planned(*FLEET, "evaluation.every_s=1e6")
+    assert all(tried.row.get("test_loss") is not None for tried in found[0].tried_rounds)
 
 
 @pytest.mark.parametrize(("every_s", "looks"), [(10.0, 6), (0.5, 10)])

@@ -116,6 +116,11 @@ def test_cells_two_deviations_off_differ(runs: int, seeds: int):
     assert share("differs", runs, seeds, 2.0, tables=25) >= 0.6
 
 
+@pytest.mark.parametrize(("seeds", "seen"), [(3, 0.30), (5, 0.34), (8, 0.40)])
+def test_of_a_single_published_run_fewer_are_seen(seeds: int, seen: float):
+    assert share("differs", 1, seeds, 2.0, tables=60) == pytest.approx(seen, abs=0.05)
+
+
 @pytest.mark.parametrize(
     ("published", "values", "outcome"),
     [

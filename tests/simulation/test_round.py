@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import pytest
 import torch
 from worlds import world_of
 
-from fedexp.core.errors import RunError
+from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.values import Uploads, Weights
 from fedexp.run.run import run
+from fedexp.scoring.evaluation import Evaluation
 from fedexp.simulation import context
 from fedexp.simulation.checks.pending_checks import PendingChecks
 from fedexp.simulation.round import fold, merge_memories, models_to_update, run_round
@@ -59,6 +61,31 @@ def test_evaluations_by_the_clock_follow_the_first_round_that_ends_in_a_new_peri
     assert [int(row["sim_s"] // 0.5) for row in rows] == [0, 1, 1, 1, 2, 2, 3]
     assert [row["round"] for row in rows if row.get("test_loss") is not None] == [2, 5, 7]
     assert [row["round"] for row in rows if row.get("validation_loss") is not None] == [2, 5, 7]
+
+
+@pytest.mark.parametrize("period_s", [0.1, 115.8])
+def test_no_look_is_lost_to_the_rounding_of_times(period_s: float):
+    """Added up or multiplied, 200 periods end where 200 looks are due."""
+    for ends in (list(accumulate([period_s] * 200, initial=0.0)), [number * period_s for number in range(201)]):
+        every = Evaluation(every_s=period_s)
+        assert all(every.is_due(number, *span) for number, span in enumerate(pairwise(ends), start=1))
+        third = Evaluation(every_s=3 * period_s)
+        looks = [number for number, span in enumerate(pairwise(ends), start=1) if third.is_due(number, *span)]
+        assert looks == list(range(3, 201, 3))
+
+
+def test_looks_are_counted_by_rounds_or_by_the_clock():
+    with pytest.raises(ConfigError, match=r"every_s=60 counts .* got 2; write evaluation.every_s=null"):
+        Evaluation(every=2, every_s=60.0)
+
+
+def test_the_round_after_which_a_rule_stops_is_validated(tiny: Tiny):
+    words = ("rounds=9", "evaluation.every=5", "evaluation.validation=true", "fleet=simulated", "stop=simulated_time")
+    world = world_of(tiny(*words, "stop.minutes=0.03"))
+    rows = [row for _, row, _ in run_rounds(world.exp, world, world.initial_state())]
+    assert 1 < len(rows) < 5
+    assert [row.get("validation_loss") is not None for row in rows] == [False] * (len(rows) - 1) + [True]
+    assert [row.get("test_loss") is not None for row in rows] == [False] * (len(rows) - 1) + [True]
 
 
 def test_clients_that_fail_are_dropped_and_told(tiny: Tiny, caplog: pytest.LogCaptureFixture):

@@ -3,7 +3,7 @@
 In each of `iterations` turns some columns are drawn, the rows are centred there, and each row is scored by its squared
 projection on their first right singular vector. The floor(fraction f) rows with the largest scores are out. The mean is
 taken of the rows that no turn threw out. Ties keep the smaller client number. Needs iterations * floor(fraction f) < n.
-The paper takes fraction = 1. Public programs draw 10,000 columns, in one turn or in five, or a fifth of the columns.
+The paper takes fraction = 1. Public programs draw 10,000 columns in one turn or in five; one draws a fifth.
 """
 
 import math

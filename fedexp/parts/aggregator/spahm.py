@@ -1,7 +1,7 @@
 """SPAHM: matching of hidden units with estimated variances (Yurochkin et al., NeurIPS 2019, arXiv 1911.00218).
 
 `fedexp.maths.matching.estimates` has the equations. The paper matches topics, hidden Markov models and Gaussian
-processes; for networks it is taken on one hidden layer, as in the aggregation thesis: an atom is the incoming weights,
+processes; here, as in the aggregation thesis, it matches networks of one hidden layer: an atom is the incoming weights,
 the bias and the outgoing weights of a unit, and all classes count alike. The output bias belongs to no unit and is the
 clients' mean, by examples or uniformly (`weighting`). The authors take 10 sweeps in their simulation, and 100 for
 topics.

@@ -6,8 +6,8 @@ it learns A on a random `sample` of its examples, batch by batch: A <- A - eta (
 and 1, which moves w_hat along. Then it trains w_hat as in FedAvg and sends all of it. These are equations 1 and 2 of
 the authors' poster. A begins at 1 and is kept. A client first learns it until it converges, later for one epoch a
 round: it has converged when the losses of the last ten epochs deviate by less than `tolerance` (0.1 in the authors'
-code; its README says 0.01 of the paper), and after `start_epochs` it stops anyway. Where w equals w_i, or there is no
-w_i, nothing is mixed and nothing learned. eta = 0 is FedAvg, and so is top_layers = 0.
+code, whose README says that the paper had 0.01), and after `start_epochs` it stops anyway. Where w equals w_i, or there
+is no w_i, nothing is mixed and nothing learned. eta = 0 is FedAvg, and so is top_layers = 0.
 
 What a client uses is w_hat of its w_i and the present global model: as the authors' code measures it, but with the A
 that it learned last. The clock counts one epoch of A a round. Dropout draws in every epoch what it draws in the first.

@@ -3,8 +3,8 @@
 In a round a client trains its `layers` (the head, by default the last linear layer) for `head_epochs`, while the body
 stays as it was received; then, for `epochs` or `steps`, the body while the head stays. The body is sent, the head never
 is, as with `local=personal_layer`. In algorithm 1 the body takes one step. The authors' scripts (commit d82e629) train
-the head for ten epochs, and then the body for one on CIFAR-10 with two classes a client, `epochs=1 head_epochs=10`, and
-for five elsewhere. The optimizer starts anew in each round, but not between head and body, which have momentum of their
+the head for ten epochs, then the body: for one on CIFAR-10 with two classes a client (`epochs=1 head_epochs=10`), for
+five in the others. The optimizer starts anew in each round, but not between head and body, which have momentum of their
 own. In the paper the head is trained once more before a client's model is measured; here that is
 `evaluation.fine_tune_epochs`, of the whole network.
 """

@@ -1,4 +1,4 @@
-"""Upper confidence bounds on Shapley values (as in the code of GreedyFed): SV_k + beta sqrt(ln(t + 1) / N_k).
+"""Upper confidence bounds on Shapley values, after the code of GreedyFed: SV_k + beta sqrt(ln(t + 1) / N_k).
 
 t is the number of the round for which clients are chosen, from 0, and N_k the client's participations. GreedyFed's code
 works out the bounds at the end of the round before, with that round's number: this is `logarithm=t`. Clients that never

@@ -74,7 +74,9 @@ def test_layers_grow_where_nets_differ(drawn: Drawn, widths: tuple[int, ...]):
     assert np.isfinite(forward(net, INPUTS[:, : widths[0]])).all()
 
 
-@pytest.mark.law("aggregator=pfnm", "what enters a unit that all m clients share shrinks to (m / s) / (m / s + 1 / s0)")
+@pytest.mark.law(
+    "aggregator=pfnm", "what enters a unit that all m clients share shrinks by the factor (m / s) / (m / s + 1 / s0)"
+)
 def test_shrinkage_by_hand(drawn: Drawn):
     """Four equal clients: (m / s) / (m / s + 1 / s0) with m = 4; output weights count 1 in all, their shares add up."""
     net, s, s0 = drawn((7, 5, 3), 1), 0.5, 2.0

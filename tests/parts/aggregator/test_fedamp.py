@@ -142,7 +142,7 @@ def test_engines_agree_and_a_checkpoint_holds_the_models(tiny: Tiny, tmp_path: P
             ("pacing=buffered",),
             "aggregator=fedamp adds what each client sends to the mixture of models that it was sent",
         ),
-        (("clustering=ifca",), "aggregator=fedamp has one global model for whom it never heard of"),
+        (("clustering=ifca",), "aggregator=fedamp has one global model for all clients that it never heard of"),
         (("aggregator.sigma=0",), "sigma must be a number > 0"),
     ],
 )

@@ -201,5 +201,5 @@ def test_statistics_of_batch_norm_are_averaged(tiny: Tiny):
 
 
 def test_rows_of_several_clients_have_no_owner(tiny: Tiny):
-    with pytest.raises(ConfigError, match="each client sent, or its sum, but pre_aggregation=bucketing mixes"):
+    with pytest.raises(ConfigError, match="each client sent, or the sum of it, but pre_aggregation=bucketing mixes"):
         compatibility.refuse(spec.build(tiny("algorithm=fedplus", "pre_aggregation=bucketing")))

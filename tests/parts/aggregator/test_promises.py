@@ -125,7 +125,8 @@ def attackers(count: int, honest: torch.Tensor, kind: str, rng: np.random.Genera
 )
 @pytest.mark.law(
     "aggregator=centered_clipping",
-    "from a centre at zero, less than half of the rows leave it no longer than the longest honest row",
+    "from a centre at zero, with the median norm as the radius, less than half of the rows leave it no longer than the "
+    "longest honest row",
 )
 @pytest.mark.law(
     "pre_aggregation=nearest_neighbours",
@@ -154,7 +155,7 @@ def bound(name: str, n: int, f: int) -> float:
 
     Krum: whoever is chosen has an honest neighbour within sqrt(n - f - 2) diameters. Coordinate by coordinate the
     median and the trimmed mean stay between honest values, and Bulyan within the honest width of the median; the
-    squares of the n - f honest values largest in each coordinate add up to n - f squared lengths at most.
+    largest honest square of a coordinate is at most the sum of all n - f, and these add up to n - f squared lengths.
     Geometric median: 2 (n - f) / (n - 2f) (Pillutla et al. 2022). Clipping: the radius is an honest norm at most.
     A mean of n - f nearest rows: f wrong ones are no farther than the honest ones, two radii from the honest row.
     """
