@@ -48,9 +48,28 @@ LONGEST = (
 )
 
 
+SLOW_FOLDERS = (  # of tests that make whole runs or start processes
+    *("authors", "cli", "commands", "contest", "export", "new", "parts/tracker", "plan", "predict", "pretend", "replay"),
+    *("report", "run", "search", "sweep", "verify"),
+)
+SLOW_FILES = (  # elsewhere, those that take longest
+    *("config/test_bundles.py", "maths/shapley/surrogate/test_estimator.py", "parts/loss/test_contract.py"),
+    *("parts/model/test_contract.py", "parts/model/test_torch.py", "parts/model/test_torchvision.py"),
+    *("parts/privacy/test_accounting.py", "parts/privacy/test_dp_sgd.py", "simulation/checks/test_contract_checks.py"),
+    *("simulation/test_targets.py", "training/engine/test_contract.py", "training/test_own_models.py"),
+    *("test_api.py", "test_api_folders.py", "test_damaged_folders.py", "test_docs.py", "test_every_option.py"),
+    *("test_fuzz.py", "test_kills.py", "test_memory.py", "test_other_systems.py", "test_readme.py", "test_site.py"),
+    "test_tutorial.py",
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, so that no process is left with one of them when the others are done."""
+    """The longest files first, so that no process is left with one of them when the others are done; marks the slow."""
     items.sort(key=lambda item: not item.path.as_posix().endswith(LONGEST))
+    for item in items:
+        name = item.path.relative_to(Path(__file__).parent).as_posix()
+        if name in SLOW_FILES or name.startswith(tuple(f"{folder}/" for folder in SLOW_FOLDERS)):
+            item.add_marker("slow")
 
 
 def pytest_collection_finish() -> None:
