@@ -49,8 +49,8 @@ LONGEST = (
 
 
 SLOW_FOLDERS = (  # of tests that make whole runs or start processes
-    *("authors", "cli", "commands", "contest", "export", "new", "parts/tracker", "plan", "predict", "pretend", "replay"),
-    *("report", "run", "search", "sweep", "verify"),
+    *("authors", "cli", "commands", "contest", "export", "new", "parts/tracker", "plan", "predict", "pretend"),
+    *("replay", "report", "run", "search", "sweep", "verify"),
 )
 SLOW_FILES = (  # elsewhere, those that take longest
     *("config/test_bundles.py", "maths/shapley/surrogate/test_estimator.py", "parts/loss/test_contract.py"),
