@@ -41,11 +41,6 @@ with redirect_stderr(sys.__stderr__):  # dp-accounting's logging closes what was
     import absl.logging  # noqa: F401
 
 NARROW_SHAPES = {name: cache(getattr(chain, name).__wrapped__) for name in ("layer_shapes", "fits_images")}
-LONGEST = (
-    *("test_pretend.py", "test_killed_sweeps.py", "test_readme.py", "test_mlflow.py", "test_two_hosts.py"),
-    *("test_search.py", "test_every_option.py", "test_forgeries.py", "test_browser.py", "test_plan.py", "test_api.py"),
-    *("engine/test_contract.py", "model/test_contract.py", "test_dp_sgd.py", "test_resume.py", "test_whole_runs.py"),
-)
 
 
 SLOW_FOLDERS = (  # of tests that make whole runs or start processes
@@ -64,12 +59,12 @@ SLOW_FILES = (  # elsewhere, those that take longest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, so that no process is left with one of them when the others are done; marks the slow."""
-    items.sort(key=lambda item: not item.path.as_posix().endswith(LONGEST))
+    """Marks the slow, which come first, so that no process is left with one of them when the others are done."""
     for item in items:
         name = item.path.relative_to(Path(__file__).parent).as_posix()
         if name in SLOW_FILES or name.startswith(tuple(f"{folder}/" for folder in SLOW_FOLDERS)):
             item.add_marker("slow")
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 def pytest_collection_finish() -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 import torch.distributed as dist
 
@@ -85,35 +86,35 @@ def reason_to_stop(state: State) -> str | None:
 
 
 def is_evaluated(exp: Experiment, before: State, state: State) -> bool:
-    """Whether the round from one state to the next is evaluated; so is the one after which a stop rule ends the run."""
+    """Whether the round from one state to the next is evaluated, whatever a stop rule says of it."""
     return state.round == exp.rounds or exp.evaluation.is_due(state.round, before.sim_s, state.sim_s)
 
 
 def apply_stop_rule(exp: Experiment, world: World, before: State, state: State, row: Row) -> tuple[State, Row]:
     """Evaluates on the data that the stop rule looks at or that is asked for, and applies the rule."""
     is_due = is_evaluated(exp, before, state)
-    if exp.stop.needs_validation or (exp.evaluation.validation and is_due):
-        row = row | validate(exp, world, state)
+    if validates := exp.stop.needs_validation or (exp.evaluation.validation and is_due):
+        row = add_scores(exp, world, state, row, "validation")
     elif exp.evaluation.validation:
         row = row | world.scorer.metric_set.blank("validation")
     if exp.stop.needs_test and not is_due:
         return state, row | world.scorer.metric_set.blank("test") | {"host_s": state.host_s}
     if exp.stop.needs_test:
-        measured = server_data.score(exp, world, state, world.test)
-        row = row | measured.columns("test") | {"evaluate_s": row.get("evaluate_s", 0.0) + measured.seconds}
+        row = add_scores(exp, world, state, row, "test")
     reason, memory = check_call(exp, "stop", exp.stop.judge, row, state.memory.get("stop", {}))
-    if reason and exp.evaluation.validation and not (exp.stop.needs_validation or is_due):
-        row = row | validate(exp, world, state, row.get("evaluate_s", 0.0))
+    if reason and exp.evaluation.validation and not validates:
+        row = add_scores(exp, world, state, row, "validation")
     stop_columns = {f"stop.{name}": value for name, value in memory.get("columns", {}).items()}
     state = state.after(memory={**state.memory, "stop": {**memory, "reason": reason}})
     return state, row | stop_columns | {"host_s": state.host_s}
 
 
-def validate(exp: Experiment, world: World, state: State, evaluate_s: float = 0.0) -> Row:
-    """The cells of the models on the server's validation data, and the seconds of evaluation with those before."""
-    assert world.validation is not None
-    measured = server_data.score(exp, world, state, world.validation)
-    return measured.columns("validation") | {"evaluate_s": evaluate_s + measured.seconds}
+def add_scores(exp: Experiment, world: World, state: State, row: Row, kind: Literal["validation", "test"]) -> Row:
+    """The row with the cells of the models on such data of the server, and its seconds of evaluation with these."""
+    data = world.test if kind == "test" else world.validation
+    assert data is not None
+    measured = server_data.score(exp, world, state, data)
+    return row | measured.columns(kind) | {"evaluate_s": row.get("evaluate_s", 0.0) + measured.seconds}
 
 
 def evaluate_later(

@@ -1,8 +1,7 @@
 """Centered clipping (Karimireddy, He & Jaggi 2021, arXiv 2012.10333), without the clients' momentum.
 
 v <- v + mean_k (u_k - v) min(1, tau / ||u_k - v||), `iterations` times (the paper: once). v starts at the last round's
-result, as in the paper, or at zero. The radius tau is fixed,
-or a quantile of the distances to v (0.5: their median).
+result, as in the paper, or at zero. The radius tau is fixed, or a quantile of the distances to v (0.5: their median).
 """
 
 from typing import Annotated, Literal
