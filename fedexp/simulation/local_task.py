@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 
 import numpy as np
 import torch
@@ -23,36 +22,35 @@ def make_task(
     exp: Experiment, received: torch.Tensor, plan: Plan, batches: tuple[Batches, ...], memory: Memory, ctx: Context
 ) -> Task:
     """Makes the task of a plan's participants from the rows that they `received [C, D]`, at its learning rate."""
-    lr = exp.schedule.rate(exp.local, ctx.round)
+    return make_task_of_rounds(exp, received, plan, batches, memory, [(ctx, slice(None))])
+
+
+def make_task_of_rounds(
+    exp: Experiment,
+    received: torch.Tensor,
+    plan: Plan,
+    batches: tuple[Batches, ...],
+    memory: Memory,
+    rounds: Sequence[tuple[Context, slice]],
+) -> Task:
+    """Makes the task of participants who began in several `rounds` of one rate, each with its context and its rows."""
+    owner, first = plan.owner, rounds[0][0]
+    lr = exp.schedule.rate(exp.local, first.round)
     rule = exp.local.at(lr)
-    start, anchor = check_call(exp, "local", rule.begin, received, plan.owner, memory, ctx)
-    reference_rows = (
-        check_call(exp, "local", rule.reference_models, received, plan.owner, memory, ctx) if rule.compares else None
-    )
-    counts = torch.from_numpy(ctx.clients_data.class_counts(plan.owner)).to(received) if rule.counts_classes else None
-    return Task(start, anchor, plan, batches, exp.seed, ctx.round, lr, reference_rows=reference_rows, counts=counts)
-
-
-def merge_tasks(tasks: Sequence[Task]) -> Task:
-    """One task of the rows of several that have the same rate, one after another."""
-    if len(tasks) == 1:
-        return tasks[0]
-    begun = np.concatenate([np.full(len(task.start), task.round) for task in tasks])
-    references = [task.reference_rows for task in tasks if task.reference_rows is not None]
-    counts = [task.counts for task in tasks if task.counts is not None]
-    return replace(
-        tasks[0],
-        start=join_rows([task.start for task in tasks]),
-        anchor=join_rows([task.anchor for task in tasks]),
-        plan=Plan(
-            np.concatenate([task.plan.owner for task in tasks]),
-            tuple(chain.from_iterable(task.plan.shards for task in tasks)),
-        ),
-        batches=tuple(chain.from_iterable(task.batches for task in tasks)),
-        reference_rows=torch.cat(references, dim=1) if references else None,
-        counts=torch.cat(counts) if counts else None,
-        begun=begun,
-    )
+    starts, references = [], []
+    for ctx, rows in rounds:
+        arguments = received[rows], owner[rows], memory, ctx
+        starts.append(check_call(exp, "local", rule.begin, *arguments))
+        if rule.compares:
+            references.append(check_call(exp, "local", rule.reference_models, *arguments))
+    start, anchor = (join_rows(pieces) for pieces in zip(*starts, strict=True))
+    counts = torch.from_numpy(first.clients_data.class_counts(owner)).to(received) if rule.counts_classes else None
+    task = Task(start, anchor, plan, batches, exp.seed, first.round, lr, counts=counts)
+    if references:
+        task = replace(task, reference_rows=references[0] if len(rounds) == 1 else torch.cat(references, dim=1))
+    if len(rounds) == 1:
+        return task
+    return replace(task, begun=np.concatenate([np.full(len(owner[rows]), ctx.round) for ctx, rows in rounds]))
 
 
 def train_task(world: World, task: Task) -> torch.Tensor:

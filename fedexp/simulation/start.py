@@ -1,12 +1,13 @@
 """The start of a round: clients are selected and sent what they train from. A dry run calls it without what follows."""
 
 from functools import partial
+from itertools import pairwise, starmap
 
 import numpy as np
 import torch
 
 from fedexp.core.client_rows import positions_of
-from fedexp.core.device_arrays import as_index, join_rows, to_device
+from fedexp.core.device_arrays import join_rows, to_device
 from fedexp.core.values import Jobs, Memory, State, Weights
 from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.context import RoundContext, extra_messages
@@ -38,17 +39,18 @@ def start(
     return jobs, models, mem
 
 
-def dispatch_versions(exp: Experiment, world: World, jobs: Jobs, mem: dict[str, Memory]) -> torch.Tensor:
-    """The rows `[C, D]` that clients start from: of the models of the rounds in which each job was begun.
+def dispatch_versions(
+    exp: Experiment, world: World, jobs: Jobs, rounds: list[tuple[int, slice]], mem: dict[str, Memory]
+) -> torch.Tensor:
+    """The rows `[C, D]` that clients start from: of the models of the `rounds` in which the jobs were begun.
 
     They are put together as late as possible, and nobody holds them after the training.
     """
-    pieces, groups = [], rows_by_round(jobs.begun)
-    for rows in groups:
-        models = jobs.sent(int(jobs.begun[rows].max(initial=-1)))
-        pieces.append(dispatch(exp, world, models, jobs.model[rows], jobs.owner[rows], mem))
-    order, received = np.argsort(np.concatenate(groups)), join_rows(pieces)
-    return received[as_index(order, received.device)]
+    pieces = [
+        dispatch_models(exp, world, jobs.sent(number), jobs.model[rows], jobs.owner[rows], mem)
+        for number, rows in rounds
+    ]
+    return restore_personal(exp, world.layout, jobs.owner, join_rows(pieces), mem)
 
 
 def models_sent(present: tuple[Weights, ...], earlier: dict[int, Weights], number: int) -> tuple[Weights, ...]:
@@ -56,9 +58,11 @@ def models_sent(present: tuple[Weights, ...], earlier: dict[int, Weights], numbe
     return (earlier[number],) if number in earlier else present
 
 
-def rows_by_round(begun: np.ndarray) -> list[np.ndarray]:
-    """The positions `[n]` of the jobs of each round, given the rounds `begun [C]`; one group of none without jobs."""
-    return [np.flatnonzero(begun == number) for number in np.unique(begun)] or [np.arange(0)]
+def rows_by_round(begun: np.ndarray) -> list[tuple[int, slice]]:
+    """Each round in which jobs were begun, with their rows, given the rounds `begun [C]`, ascending."""
+    numbers, firsts = np.unique(begun, return_index=True)
+    bounds = pairwise([*firsts.tolist(), len(begun)])
+    return list(zip(numbers.tolist(), starmap(slice, bounds), strict=True))
 
 
 def dispatch(
@@ -69,7 +73,19 @@ def dispatch(
     owner: np.ndarray,
     mem: dict[str, Memory],
 ) -> torch.Tensor:
-    """The rows `[C, D]` that participants start from: their model's, with their personal columns restored.
+    """The rows `[C, D]` that participants start from: their model's, with their personal columns restored."""
+    return restore_personal(exp, world.layout, owner, dispatch_models(exp, world, models, model, owner, mem), mem)
+
+
+def dispatch_models(
+    exp: Experiment,
+    world: World,
+    models: tuple[Weights, ...],
+    model: np.ndarray,
+    owner: np.ndarray,
+    mem: dict[str, Memory],
+) -> torch.Tensor:
+    """The rows `[C, D]` that the server sends, given the number of each participant's `model [C]`.
 
     Every client trains the network of the config, whatever shape the global models have by now.
     """
@@ -83,7 +99,7 @@ def dispatch(
         if len(positions) < len(owner):
             rows = start.index_copy(0, to_device(positions, rows.device), rows)
         start = rows
-    return restore_personal(exp, world.layout, owner, start, mem)
+    return start
 
 
 def without_columns(memory: Memory) -> Memory:

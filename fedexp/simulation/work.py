@@ -1,17 +1,19 @@
 """The work of clients: jobs are trained, each by the draws and the rate of the round in which it was begun."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import torch
 
-from fedexp.core.device_arrays import as_index, to_device
+from fedexp.core.device_arrays import to_device
 from fedexp.core.random_streams import streams
 from fedexp.core.values import Jobs, Layout, Memory, Trained, Uploads, concatenate_rows
 from fedexp.parts.context import Context
 from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.context import RoundContext, make_context
-from fedexp.simulation.local_task import make_task, merge_tasks, train_task
+from fedexp.simulation.local_task import make_task_of_rounds, train_task
 from fedexp.simulation.messages import private_message_columns
 from fedexp.simulation.personal_columns import save_personal
 from fedexp.simulation.setup.experiment import Experiment
@@ -22,12 +24,15 @@ from fedexp.training.loop.trainer import Task
 
 
 @dataclass(frozen=True)
-class RoundJobs:
-    """The jobs that were begun in one round, what their clients `received [C, D]`, that round's context, their task."""
+class JobGroup:
+    """Jobs of one rate in the order of the rounds in which they were begun, and how their clients train.
+
+    `received [C, D]` is what the clients were sent. `rounds` are the contexts of those rounds, each with its rows.
+    """
 
     jobs: Jobs
+    rounds: Sequence[tuple[Context, slice]]
     received: torch.Tensor
-    ctx: Context
     task: Task
 
 
@@ -39,47 +44,44 @@ def work(
     A job's identity is its client and the round in which it was begun, whatever round it is now: jobs that were begun
     together see the context of their round, and those of one rate train in one stack.
     """
-    positions, received = rows_by_round(jobs.begun), dispatch_versions(exp, world, jobs, mem)
-    groups = [prepare(exp, world, jobs.where(rows), rows_at(received, rows), mem, ctx) for rows in positions]
-    messages = []
-    for group, out in zip(groups, train_tasks(world, [group.task for group in groups]), strict=True):
-        sent, mem = finish(exp, world, group, out, mem)
+    positions = rows_by_rate(exp, jobs.begun)
+    groups = [prepare(exp, world, jobs.where(rows), mem, ctx) for rows in positions]
+    outputs, messages = [train_task(world, group.task) for group in groups], []
+    for group, out in zip(groups, outputs, strict=True):
+        sent, mem = finish(exp, world, group, out, mem, ctx)
         messages.append(sent)
-    mem = train_companions(exp, world, groups, mem)
+    mem = train_companions(exp, world, groups, mem, ctx)
     return concatenate_rows(messages).where(np.argsort(np.concatenate(positions))), mem
 
 
-def rows_at(received: torch.Tensor, positions: np.ndarray) -> torch.Tensor:
-    """The rows `[n, D]` at `positions [n]` of `received [C, D]`; no copy of neighbours, or where all are one row."""
-    return received[slice(len(positions)) if received.stride(0) == 0 else as_index(positions, received.device)]
+def rows_by_rate(exp: Experiment, begun: np.ndarray) -> list[np.ndarray]:
+    """The positions `[n]` of the jobs of each rate, by the rounds `begun [C]`; one group of none without jobs."""
+    order = np.argsort(begun, kind="stable")
+    rates = {number: exp.schedule.rate(exp.local, number) for number in np.unique(begun).tolist()}
+    numbers = [[number for number in rates if rates[number] == rate] for rate in dict.fromkeys(rates.values())]
+    return [order] if len(numbers) < 2 else [order[np.isin(begun[order], group)] for group in numbers]
 
 
-def prepare(
-    exp: Experiment, world: World, jobs: Jobs, received: torch.Tensor, mem: dict[str, Memory], ctx: RoundContext
-) -> RoundJobs:
-    """Makes the task of jobs that were begun in one round and `received [C, D]`, each with its own batches."""
-    then = replace(ctx, round=int(jobs.begun[0])) if len(jobs.begun) else ctx
-    rules = [exp.local.with_drawn_epochs(owner, then.rng) for owner in jobs.owner.tolist()]
-    draws = streams(exp.seed, then.round, "batches", owner=jobs.owner)
-    batches = draw_all(rules, jobs.shards, world.labels, draws, exp.privacy.sampling)
-    return RoundJobs(jobs, received, then, make_task(exp, received, jobs, batches, mem.get("local", {}), then))
-
-
-def train_tasks(world: World, tasks: list[Task]) -> list[torch.Tensor]:
-    """Trains tasks, those of one rate in one stack; the rows that come of each, `[C, W]`."""
-    outputs: dict[int, torch.Tensor] = {}
-    for lr in dict.fromkeys(task.lr for task in tasks):
-        numbers = [number for number, task in enumerate(tasks) if task.lr == lr]
-        out = train_task(world, merge_tasks([tasks[number] for number in numbers]))
-        outputs |= zip(numbers, out.split([len(tasks[number].start) for number in numbers]), strict=True)
-    return [outputs[number] for number in range(len(tasks))]
+def prepare(exp: Experiment, world: World, jobs: Jobs, mem: dict[str, Memory], ctx: RoundContext) -> JobGroup:
+    """Makes the task of jobs of one rate, each with its own batches."""
+    spans = rows_by_round(jobs.begun) or [(ctx.round, slice(0, 0))]
+    rounds = [(replace(ctx, round=number), rows) for number, rows in spans]
+    rules, draws = [], []
+    for then, rows in rounds:
+        owner = jobs.owner[rows]
+        rules += [exp.local.with_drawn_epochs(client, then.rng) for client in owner.tolist()]
+        draws.append(streams(exp.seed, then.round, "batches", owner=owner))
+    batches = draw_all(rules, jobs.shards, world.labels, chain.from_iterable(draws), exp.privacy.sampling)
+    received = dispatch_versions(exp, world, jobs, spans, mem)
+    task = make_task_of_rounds(exp, received, jobs, batches, mem.get("local", {}), rounds)
+    return JobGroup(jobs, rounds, received, task)
 
 
 def finish(
-    exp: Experiment, world: World, group: RoundJobs, out: torch.Tensor, mem: dict[str, Memory]
+    exp: Experiment, world: World, group: JobGroup, out: torch.Tensor, mem: dict[str, Memory], ctx: Context
 ) -> tuple[Uploads, dict[str, Memory]]:
     """The messages of jobs, from the rows `out [C, W]` that came of their task, and the updated memories."""
-    jobs, task, ctx = group.jobs, group.task, group.ctx
+    jobs, task = group.jobs, group.task
     trained, losses = read_output(world, group, out)
     mem = {**mem}
     mem["privacy"] = check_call(
@@ -98,7 +100,7 @@ def finish(
 
 
 def train_companions(
-    exp: Experiment, world: World, groups: list[RoundJobs], mem: dict[str, Memory]
+    exp: Experiment, world: World, groups: list[JobGroup], mem: dict[str, Memory], ctx: Context
 ) -> dict[str, Memory]:
     """Trains the models of their own that participants have beside the one that they send, if their rule says so.
 
@@ -107,21 +109,19 @@ def train_companions(
     if exp.local.companion is None:
         return mem
     beside, memory = world.with_rule(exp.local.companion), mem.get("companion", {})
-    rule, companions = beside.exp.local, []
+    companions = []
     for group in groups:
-        ctx, received = (
-            make_context(beside, group.ctx.round),
-            beside.exp.local.extend_rows(group.received, world.layout),
-        )
-        task = make_task(beside.exp, received, group.jobs, group.task.batches, memory, ctx)
-        companions.append(RoundJobs(group.jobs, received, ctx, task))
-    for group, out in zip(companions, train_tasks(beside, [group.task for group in companions]), strict=True):
-        trained, _ = read_output(beside, group, out)
-        _, memory = rule.at(group.task.lr).finish(trained, memory, group.ctx)
+        rounds = [(make_context(beside, then.round), rows) for then, rows in group.rounds]
+        received = beside.exp.local.extend_rows(group.received, world.layout)
+        task = make_task_of_rounds(beside.exp, received, group.jobs, group.task.batches, memory, rounds)
+        companions.append(JobGroup(group.jobs, rounds, received, task))
+    for group, out in zip(companions, [train_task(beside, group.task) for group in companions], strict=True):
+        trained, rule = read_output(beside, group, out)[0], beside.exp.local.at(group.task.lr)
+        _, memory = rule.finish(trained, memory, make_context(beside, ctx.round))
     return {**mem, "companion": memory}
 
 
-def read_output(world: World, group: RoundJobs, out: torch.Tensor) -> tuple[Trained, np.ndarray]:
+def read_output(world: World, group: JobGroup, out: torch.Tensor) -> tuple[Trained, np.ndarray]:
     """What clients ended with, and their losses `[C, loss_columns]`, from the rows `out [C, W]` of their task."""
     rows, slot, losses = split_output(out, world.layout, world.exp.evaluation.loss_columns)
     steps = np.array([client_batches.steps for client_batches in group.task.batches], np.int64)

@@ -164,6 +164,8 @@ class Machines(Fleet):
 
     def _dropouts(self, owner: np.ndarray, ctx: Context) -> tuple[np.ndarray, np.ndarray]:
         """Which of the clients `owner [n]` drop out in this round, bool [n], and after which share of it, [n]."""
+        if self.dropout == 0:  # nothing need be drawn
+            return np.zeros(len(owner), bool), np.ones(len(owner))
         draws = ctx.fleet.draws("fleet", owner=owner)
         return draws[:, 2] < self.dropout, draws[:, 3]
 

@@ -143,7 +143,10 @@ class LocalRule(Workload):
     def begin(
         self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """What each participant trains from, `[C, D]`, and its anchor, `[C, P]`: both the received model."""
+        """What each participant trains from, `[C, D]`, and its anchor, `[C, P]`: both the received model.
+
+        `ctx` is that of the round in which these participants began; that of `finish` is the present one.
+        """
         return received, received[:, : ctx.layout.parameters]
 
     def reference_models(self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context) -> torch.Tensor:

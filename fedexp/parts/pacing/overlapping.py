@@ -125,12 +125,16 @@ class OverlappingPacing(Pacing):
         arrivals = Arrivals(
             plan_of(step.arrived, shards, ctx),
             begun,
-            {int(number): Weights(flat.to(model.flat), model.layout) for number, flat in versions.items()},
+            {
+                number: Weights(versions[str(number)].to(model.flat), model.layout)
+                for number in np.unique(begun).tolist()
+            },
             step.now_s - now_s,
             np.array(step.began, np.int64),
         )
         remembered = self._remember(step, begun, versions, ctx)
-        remembered["shards"] = {name: shards[name] for client in step.flight if (name := str(client.owner)) in shards}
+        flight = step.flight if shards else []
+        remembered["shards"] = {name: shards[name] for client in flight if (name := str(client.owner)) in shards}
         if self.mixing is not None and len(begun):
             received = torch.stack([arrivals.versions[number].flat for number in begun.tolist()])
             remembered["offset"] = received - model.flat
@@ -139,12 +143,12 @@ class OverlappingPacing(Pacing):
     def _remember(self, step: ServerStep, begun: np.ndarray, versions: dict[str, torch.Tensor], ctx: Context) -> Memory:
         """The memory after a step whose uploads began in the steps `begun [C]`."""
         age = ctx.round - begun
-        in_use = {str(client.begun) for client in step.flight}
-        arrived = flight_columns(step.arrived)
+        flight, arrived = flight_columns(step.flight), flight_columns(step.arrived)
+        in_use = {str(number) for number in np.unique(flight["begun"].numpy()).tolist()}
         return {
             "now_s": step.now_s,
             "link_s": step.link_s,
-            "flight": flight_columns(step.flight),
+            "flight": flight,
             "versions": {number: flat for number, flat in versions.items() if number in in_use},
             "arrived": {**arrived, "age": torch.from_numpy(age), "factor": torch.from_numpy(self.factors(age))},
             "columns": {

@@ -18,7 +18,7 @@ from fedexp.parts.selector.random import Random
 from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.setup.compatibility import refuse
-from fedexp.simulation.start import dispatch_versions, start
+from fedexp.simulation.start import dispatch_versions, rows_by_round, start
 from fedexp.simulation.world import World
 
 WORDS = ("scenario.participants=3", "local.epochs=2", "local.batch_size=7", "model.dropout=0.2", "rounds=20")
@@ -166,8 +166,9 @@ def test_clients_train_on_the_model_that_they_were_sent(tiny: Tiny):
     for _ in range(8):
         models[state.round + 1] = state.models[0].flat
         jobs, _, memory = start(world.exp, world, state, context.begin_round(world.exp, world, state))
-        for begun, received in zip(jobs.begun.tolist(), dispatch_versions(world.exp, world, jobs, memory), strict=True):
-            assert torch.equal(received, models[begun])
+        received = dispatch_versions(world.exp, world, jobs, rows_by_round(jobs.begun), memory)
+        for begun, row in zip(jobs.begun.tolist(), received, strict=True):
+            assert torch.equal(row, models[begun])
         before, (state, _, sent) = state, run_round(world.exp, world, state)
         memory = state.memory["pacing"]["arrived"]
         for client, begun in zip(memory["owner"].tolist(), memory["begun"].tolist(), strict=True):
