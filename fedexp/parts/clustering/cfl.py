@@ -62,7 +62,6 @@ class CFL(Clustering):
 
     has_clusters = True
     compares_updates = True
-    reveals = "which clients' updates point the same way"
 
     eps1: Annotated[float, Range(0, infinite=True)] = 0.4
     eps2: Annotated[float, Range(0, infinite=True)] = 1.6

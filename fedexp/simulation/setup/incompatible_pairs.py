@@ -107,6 +107,8 @@ ROWS = tuple(Incompatibility(*row) for row in (
      "averages_rows", "mixes them before", "pre_aggregation=none"),
     ("privacy", "noises_mean", "noises the mean of the clipped updates", "selector", "averages_models",
      "looks at those of single clients", "selector=random"),
+    ("privacy", "noises_mean", "noises the mean of the clipped updates", "clustering", "compares_updates",
+     "looks at those of single clients", "clustering=none"),
     ("aggregator", "normalises", "divides each update by the weights of its gradients", "local", "not is_gradient_sum",
      "{part.no_gradient_sum}", "local=sgd local.worker_momentum=false"),
     ("aggregator", "normalises", "divides the update of each client by how much it trained", "pre_aggregation",

@@ -193,3 +193,14 @@ def test_engines_agree_and_a_checkpoint_holds_the_clusters(tiny: Tiny, tmp_path:
 def test_what_hides_updates_is_refused(tiny: Tiny):
     with pytest.raises(ConfigError, match="clustering=cfl compares the updates of clients, but aggregator=secure_mean"):
         compatibility.refuse(spec.build(tiny("clustering=cfl", "aggregator=secure_mean")))
+
+
+def test_it_sees_updates_that_clients_protect_and_none_that_the_server_would(tiny: Tiny):
+    privacy = ("privacy=client_local", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
+    compatibility.refuse(spec.build(tiny("clustering=cfl", *privacy)))
+    central = ("privacy=client_central", *privacy[1:], "aggregator.weighting=uniform")
+    reason = (
+        "privacy=client_central noises the mean of the clipped updates, but clustering=cfl looks at those of single"
+    )
+    with pytest.raises(ConfigError, match=reason):
+        compatibility.refuse(spec.build(tiny("clustering=cfl", *central)))
