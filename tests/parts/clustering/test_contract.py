@@ -146,7 +146,7 @@ class TestRefusals:
             (("evaluation.local_models=true",), "evaluation.local_models follows one global model, but "),
             (("aggregator=pfnm",), "averages and compares models of one shape, but aggregator=pfnm changes"),
             (("aggregator=fedplus_centre",), "aggregator=fedplus_centre has one global model for all clients that"),
-            (("privacy=dp_sgd", *SPENT), "privacy=dp_sgd covers what is trained, but clustering="),
+            (("privacy=client_central", *SPENT, "aggregator.weighting=uniform"), "privacy=client_central "),
             (("selector=greedyfed",), "selector=greedyfed averages uploads with one global model, but "),
             (("selector=afl",), "selector=afl compares the clients' losses under one global model, but "),
             (("selector=power_of_choice",), "selector=power_of_choice compares the clients' losses"),
