@@ -236,7 +236,7 @@ def minutes_per_run(line: JudgedCell) -> float | None:
 
 def _format_minutes(line: JudgedCell) -> str:
     estimate = minutes_per_run(line)
-    return "?" if estimate is None else f"{'' if line.results else 'about '}{estimate:.2g}"
+    return "?" if estimate is None else f"{'' if line.results else 'about '}{float(f'{estimate:.2g}'):,g}"
 
 
 def _notes(lines: Sequence[JudgedCell]) -> list[str]:
