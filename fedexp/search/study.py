@@ -82,13 +82,16 @@ class MethodTrials:
         """The folder of a trial."""
         return self.folder / str(number)
 
-    def pruner(self, rounds: int) -> Any:
-        """Prunes a trial worse than the median of earlier ones at the same round, after a quarter of it."""
-        if not self.budget.pruning:
+    def pruner(self, config: dict[str, Any]) -> Any:
+        """Prunes a trial worse than the median of earlier ones at the same round, after a quarter of its rounds.
+
+        Nothing is pruned where looks follow the clock: trials whose rounds last differently long have none in common.
+        """
+        if not self.budget.pruning or config["evaluation"]["every_s"] is not None:
             return self.optuna.pruners.NopPruner()
         from fedexp.search.sampler import RANDOM_TRIALS
 
-        return self.optuna.pruners.MedianPruner(n_startup_trials=RANDOM_TRIALS, n_warmup_steps=rounds // 4)
+        return self.optuna.pruners.MedianPruner(n_startup_trials=RANDOM_TRIALS, n_warmup_steps=config["rounds"] // 4)
 
     def _abandoned_trial(self, lock_stack: ExitStack) -> Any:
         """A running trial whose process has ended, now locked by this one; None if there is none."""

@@ -31,7 +31,7 @@ def execute(study: MethodTrials, trial: Any, configs: list[dict[str, Any]]) -> N
     """
     states = study.optuna.trial.TrialState
     folder = study.trial_folder(trial.number)
-    study.study.pruner = study.pruner(configs[0]["rounds"])
+    study.study.pruner = study.pruner(configs[0])
     try:
         scores = [
             score(config, folder / f"seed={config['seed']}", _watch(trial) if first else None)

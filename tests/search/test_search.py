@@ -47,6 +47,14 @@ def test_every_method_has_the_same_budget(whole: Path):
     assert {"complete", "pruned"} <= set(trials["state"]), "a learning rate of a million is not worth its rounds"
 
 
+def test_where_looks_follow_the_clock_no_trial_is_cut_off(tmp_path: Path):
+    trials = search(tmp_path / "clock", "selector=all", "seed=0", "fleet=simulated", "evaluation.every_s=60")
+    assert set(trials["state"]) <= {"complete", "fail"}
+    rounds = [len(pd.read_csv(table)) for table in tmp_path.glob("clock/**/metrics.csv")]
+    assert max(rounds) == 6
+    assert rounds.count(6) >= (trials["state"] == "complete").sum() > 2
+
+
 def test_a_score_is_the_mean_of_the_seeds_last_validation_accuracies(whole: Path):
     trials = pd.read_csv(whole / "search.csv")
     for trial in trials.query("state == 'complete'").to_dict("records"):
