@@ -3,8 +3,8 @@
     python scripts/bench_pacing.py
 
 A step of FedBuff with 100 clients in flight and 10 uploads, and a synchronous round of 10 participants, take turns of
-twelve in one run, each in a process of its own. The timetable is that of 1,000 clients in flight among
-1,000,000, with 10 and with 1,000 uploads a step.
+twelve in one run, each in a process of its own. The timetable is that of 1,000 clients in flight among 1,000,000, with
+10 and with 1,000 uploads a step.
 """
 
 import statistics
@@ -39,7 +39,8 @@ PACINGS = {
 def run_when_asked(words: tuple[str, ...], pipe: Connection) -> None:
     """Runs as many steps as the other end of the pipe asks for, and answers with the seconds of each, until the last.
 
-    Whoever waits holds no core, but a worker may have trained for the next step; so the first two are not counted.
+    The worker of a process that waits first trains for the whole next step, beside the first steps of the other
+    process; so the first two of each turn are not counted.
     """
     from fedexp.simulation.rounds import run_rounds, with_workers
 
@@ -53,19 +54,21 @@ def run_when_asked(words: tuple[str, ...], pipe: Connection) -> None:
 
 def step_ratio(words: tuple[str, ...]) -> float:
     """Seconds of a step of FedBuff over those of a synchronous round: the median of turns of a few steps each."""
-    spawn, pipes, processes = get_context("spawn"), {}, []
+    spawn, pipes = get_context("spawn"), {}
     for name, pacing in PACINGS.items():
         pipes[name], end = spawn.Pipe()
-        processes.append(spawn.Process(target=run_when_asked, args=((*DATA, *words, *pacing), end)))
-        processes[-1].start()
-    for pipe in pipes.values():  # until as many versions are held as at any later time
-        ask(pipe, WARM_UP)
+        spawn.Process(target=run_when_asked, args=((*DATA, *words, *pacing), end)).start()
+        end.close()  # so that nobody waits for a process that has died
     ratios = []
-    for _ in range(TURNS):
-        median = {name: statistics.median(ask(pipe, STEPS)) for name, pipe in pipes.items()}
-        ratios.append(median["buffered"] / median["synchronous"])
-    for process in processes:
-        process.join()
+    try:
+        for pipe in pipes.values():  # until as many versions are held as at any later time
+            ask(pipe, WARM_UP)
+        for _ in range(TURNS):
+            median = {name: statistics.median(ask(pipe, STEPS)) for name, pipe in pipes.items()}
+            ratios.append(median["buffered"] / median["synchronous"])
+    finally:
+        for pipe in pipes.values():
+            pipe.close()
     return statistics.median(ratios)
 
 

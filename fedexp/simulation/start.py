@@ -40,15 +40,15 @@ def start(
 
 
 def dispatch_versions(
-    exp: Experiment, world: World, jobs: Jobs, rounds: list[tuple[int, slice]], mem: dict[str, Memory]
+    exp: Experiment, world: World, jobs: Jobs, spans: list[tuple[int, slice]], mem: dict[str, Memory]
 ) -> torch.Tensor:
-    """The rows `[C, D]` that clients start from: of the models of the `rounds` in which the jobs were begun.
+    """The rows `[C, D]` that clients start from, given the rounds in which the jobs were begun, each with its rows.
 
     They are put together as late as possible, and nobody holds them after the training.
     """
     pieces = [
         dispatch_models(exp, world, jobs.sent(number), jobs.model[rows], jobs.owner[rows], mem)
-        for number, rows in rounds
+        for number, rows in spans
     ]
     return restore_personal(exp, world.layout, jobs.owner, join_rows(pieces), mem)
 
@@ -60,6 +60,7 @@ def models_sent(present: tuple[Weights, ...], earlier: dict[int, Weights], numbe
 
 def rows_by_round(begun: np.ndarray) -> list[tuple[int, slice]]:
     """Each round in which jobs were begun, with their rows, given the rounds `begun [C]`, ascending."""
+    assert (begun[1:] >= begun[:-1]).all()
     numbers, firsts = np.unique(begun, return_index=True)
     bounds = pairwise([*firsts.tolist(), len(begun)])
     return list(zip(numbers.tolist(), starmap(slice, bounds), strict=True))

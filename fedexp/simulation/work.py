@@ -27,7 +27,8 @@ from fedexp.training.loop.trainer import Task
 class JobGroup:
     """Jobs of one rate in the order of the rounds in which they were begun, and how their clients train.
 
-    `received [C, D]` is what the clients were sent. `rounds` are the contexts of those rounds, each with its rows.
+    `received [C, D]` is what the clients were sent. `rounds` has the rows of each of those rounds, behind a context
+    with its number and draws.
     """
 
     jobs: Jobs

@@ -15,6 +15,9 @@ distributions, which nobody sees in practice; here, as in the authors' program, 
 unweighted mean and `linkage=complete`, with eps1 = 0.4, eps2 = 1.6 after round 20 and for three clients or more.
 There each group takes its own mean in the round of the division, and momentum lasts from round to round.
 `clustering.mean_norm` and `max_norm` are the smallest and the largest of the clusters that were judged.
+
+Where clients protect what they send (`privacy=client_local`, `privacy=dp_sgd`), lengths and cosines are those of their
+noise, too, and the thresholds must be set for it.
 """
 
 from dataclasses import dataclass

@@ -145,7 +145,9 @@ class LocalRule(Workload):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """What each participant trains from, `[C, D]`, and its anchor, `[C, P]`: both the received model.
 
-        `ctx` is that of the round in which these participants began; that of `finish` is the present one.
+        `ctx.round` and what `ctx` draws are those of the round in which these participants began, also in
+        `reference_models`; its models are the present ones, so take `received`. In `finish` the round is the present
+        one, too.
         """
         return received, received[:, : ctx.layout.parameters]
 

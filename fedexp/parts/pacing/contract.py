@@ -18,9 +18,9 @@ from fedexp.parts.context import Context
 class Arrivals:
     """Who arrives in a step of the server: their `plan`, those that began together beside each other.
 
-    `begun [C]` is the step in which each was sent its model, `versions` the models of those steps that are over, by
-    step. `seconds` is how long the step took (None: the fleet says), `began [b]` who was sent the model in it (None:
-    those that arrive).
+    `begun [C]` is the step in which each was sent its model, `versions` the models of those steps, by step (the present
+    one may lack). `seconds` is how long the step took (None: the fleet says), `began [b]` who was sent the model in it
+    (None: those that arrive).
     """
 
     plan: Plan

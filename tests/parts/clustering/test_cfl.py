@@ -136,6 +136,7 @@ class TestADivision:
         assert cluster_of(memory) == [1, 2, 5, 3, 4]  # who is alone stays so
 
 
+SPENT = ("privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
 DIVIDED = ("clustering=cfl", "clustering.eps1=inf", "clustering.eps2=0")
 GROUPS = ("clustering=cfl", "clustering.eps1=0.3", "clustering.eps2=0.8")
 
@@ -195,12 +196,17 @@ def test_what_hides_updates_is_refused(tiny: Tiny):
         compatibility.refuse(spec.build(tiny("clustering=cfl", "aggregator=secure_mean")))
 
 
-def test_it_sees_updates_that_clients_protect_and_none_that_the_server_would(tiny: Tiny):
-    privacy = ("privacy=client_local", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
-    compatibility.refuse(spec.build(tiny("clustering=cfl", *privacy)))
-    central = ("privacy=client_central", *privacy[1:], "aggregator.weighting=uniform")
-    reason = (
-        "privacy=client_central noises the mean of the clipped updates, but clustering=cfl looks at those of single"
-    )
+@pytest.mark.parametrize("privacy", ["client_local", "dp_sgd"])
+def test_it_sees_updates_that_clients_protect(tiny: Tiny, privacy: str):
+    words = (f"privacy={privacy}", *SPENT, "clustering=cfl", "clustering.eps1=inf", "clustering.eps2=0")
+    world = world_of(tiny(*words, "selector=all"))
+    state = run_round(world.exp, world, world.initial_state())[0]
+    assert len(run_round(world.exp, world, state)[0].models) > 2, "these thresholds divide whatever comes"
+
+
+def test_noise_for_the_mean_of_all_is_too_little_for_a_clusters(tiny: Tiny):
+    reason = "privacy=client_central noises the mean of the clipped updates of all participants, but clustering=cfl has"
     with pytest.raises(ConfigError, match=reason):
-        compatibility.refuse(spec.build(tiny("clustering=cfl", *central)))
+        compatibility.refuse(
+            spec.build(tiny("clustering=cfl", "privacy=client_central", *SPENT, "aggregator.weighting=uniform"))
+        )

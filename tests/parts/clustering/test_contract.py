@@ -146,7 +146,6 @@ class TestRefusals:
             (("evaluation.local_models=true",), "evaluation.local_models follows one global model, but "),
             (("aggregator=pfnm",), "averages and compares models of one shape, but aggregator=pfnm changes"),
             (("aggregator=fedplus_centre",), "aggregator=fedplus_centre has one global model for all clients that"),
-            (("privacy=client_central", *SPENT, "aggregator.weighting=uniform"), "privacy=client_central "),
             (("selector=greedyfed",), "selector=greedyfed averages uploads with one global model, but "),
             (("selector=afl",), "selector=afl compares the clients' losses under one global model, but "),
             (("selector=power_of_choice",), "selector=power_of_choice compares the clients' losses"),
@@ -163,6 +162,13 @@ class TestRefusals:
         assert message in told
         assert f"clustering={name}" in told
         assert "; use " in told
+
+    def test_privacy_covers_what_is_learnt_of_clients(self, tiny: Tiny, name: str):
+        config = tiny(f"clustering={name}", PUBLIC, "privacy=dp_sgd", *SPENT)
+        if spec.build(config).clustering.reveals:
+            assert f"privacy=dp_sgd covers what is trained, but clustering={name} learns " in complaint(config)
+        else:
+            compatibility.refuse(spec.build(config))
 
     def test_what_goes_together(self, tiny: Tiny, name: str):
         for words in ((), ("audit=canaries", "audit.score=loss"), ("selector=fedcs", "fleet=simulated")):
