@@ -33,7 +33,10 @@ def make_task_of_rounds(
     memory: Memory,
     rounds: Sequence[tuple[Context, slice]],
 ) -> Task:
-    """Makes the task of participants who began in several `rounds` of one rate, each with its context and its rows."""
+    """Makes the task of participants, given the rows that they `received [C, D]`, who began in `rounds` of one rate.
+
+    Each round is given by its context and its rows, one after another.
+    """
     owner, first = plan.owner, rounds[0][0]
     lr = exp.schedule.rate(exp.local, first.round)
     rule = exp.local.at(lr)
