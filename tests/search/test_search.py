@@ -52,7 +52,7 @@ def test_where_looks_follow_the_clock_no_trial_is_cut_off(tmp_path: Path):
     assert set(trials["state"]) <= {"complete", "fail"}
     rounds = [len(pd.read_csv(table)) for table in tmp_path.glob("clock/**/metrics.csv")]
     assert max(rounds) == 6
-    assert rounds.count(6) >= (trials["state"] == "complete").sum() > 2
+    assert rounds.count(6) >= trials["state"].tolist().count("complete") > 2
 
 
 def test_a_score_is_the_mean_of_the_seeds_last_validation_accuracies(whole: Path):
