@@ -47,8 +47,7 @@ def dispatch_versions(
     They are put together as late as possible, and nobody holds them after the training.
     """
     pieces = [
-        dispatch_models(exp, world, jobs.sent(number), jobs.model[rows], jobs.owner[rows], mem)
-        for number, rows in spans
+        dispatch(exp, world, jobs.sent(number), jobs.model[rows], jobs.owner[rows], mem) for number, rows in spans
     ]
     return restore_personal(exp, world.layout, jobs.owner, join_rows(pieces), mem)
 
@@ -67,18 +66,6 @@ def rows_by_round(begun: np.ndarray) -> list[tuple[int, slice]]:
 
 
 def dispatch(
-    exp: Experiment,
-    world: World,
-    models: tuple[Weights, ...],
-    model: np.ndarray,
-    owner: np.ndarray,
-    mem: dict[str, Memory],
-) -> torch.Tensor:
-    """The rows `[C, D]` that participants start from: their model's, with their personal columns restored."""
-    return restore_personal(exp, world.layout, owner, dispatch_models(exp, world, models, model, owner, mem), mem)
-
-
-def dispatch_models(
     exp: Experiment,
     world: World,
     models: tuple[Weights, ...],

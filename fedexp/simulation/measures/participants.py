@@ -55,7 +55,8 @@ def score_later(
 
 def trained_rows(exp: Experiment, world: World, before: State, after: State, sent: Uploads) -> torch.Tensor:
     """The clients' own models at the end of the round between these states, `[C, D]`, private columns included."""
-    rows = dispatch(exp, world, before.models, sent.model, sent.owner, before.memory) + sent.delta
+    start = dispatch(exp, world, before.models, sent.model, sent.owner, before.memory)
+    rows = restore_personal(exp, world.layout, sent.owner, start, before.memory) + sent.delta
     private = torch.from_numpy(private_columns(exp, world.layout)).to(rows.device)
     rows[:, private] = restore_personal(exp, world.layout, sent.owner, rows, after.memory)[:, private]
     usable = (sent.owner != SERVER) & (sent.examples > 0) & finite(rows)

@@ -200,6 +200,7 @@ def test_what_hides_updates_is_refused(tiny: Tiny):
 def test_it_sees_updates_that_clients_protect(tiny: Tiny, privacy: str):
     words = (f"privacy={privacy}", *SPENT, "clustering=cfl", "clustering.eps1=inf", "clustering.eps2=0")
     world = world_of(tiny(*words, "selector=all"))
+    compatibility.refuse(world.exp)
     state = run_round(world.exp, world, world.initial_state())[0]
     assert len(run_round(world.exp, world, state)[0].models) > 2, "these thresholds divide whatever comes"
 
