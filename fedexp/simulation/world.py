@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from weakref import ReferenceType
 
 import numpy as np
 import torch
@@ -190,6 +191,11 @@ class World(PreparedRun):
     @cached_property
     def validation_parts(self) -> dict[range, Examples]:
         """Parts of the validation data that were asked for, by positions in an order that is drawn once a run."""
+        return {}
+
+    @cached_property
+    def last_scores(self) -> dict[str, tuple[ReferenceType[State], np.ndarray]]:
+        """The latest scores `[n, w]` of the clients' own models, by the data; and the state of these models."""
         return {}
 
     @cached_property

@@ -1,5 +1,6 @@
 """Clients that train alone, and one that trains on the examples of all."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,22 @@ class TestLocal:
         assert [line["global"] for line in lines] == [None] * len(lines)
         assert row["test_accuracy"] == pytest.approx(np.mean([line["test"] for line in lines]))
         assert row["personal_accuracy"] == pytest.approx(np.mean([line["personal"] for line in lines]))
+
+    @pytest.mark.parametrize(
+        ("words", "again", "after_a_kill"), [(LOCAL, 0, 2), (("algorithm=fine_tuned_fedavg", HELD), 1, 2)]
+    )
+    def test_the_last_table_scores_no_own_model_again(
+        self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], again: int, after_a_kill: int
+    ):
+        """The global model, yes; and all where a run was killed behind its last round, with the same values."""
+        world, scored = world_of(tiny(*words)), []
+        *_, (state, _, _) = run_rounds(world.exp, world, world.initial_state())
+        score = world.scorer.score
+        monkeypatch.setattr(world.scorer, "score", lambda *arguments: scored.append(arguments) or score(*arguments))
+        lines, of_whole_run = client_scores.score_rows(world.exp, world, state), len(scored)
+        assert lines == client_scores.score_rows(world.exp, world, replace(state))
+        clients = world.partition.clients
+        assert (of_whole_run, len(scored) - of_whole_run) == (again * clients, after_a_kill * clients)
 
     def test_of_many_clients_a_sample_is_scored(self, tiny: Tiny):
         world = world_of(tiny(*LOCAL, "evaluation.personal_clients=2"))

@@ -5,7 +5,8 @@ That is the run's main metric, with clusters the accuracy.
 Without clusters these are the global model and the client's own. Clients that never trained follow the others, with 1
 in the column `unseen` and no model of their own. With clusters they are left out.
 
-Where every client trains alone, there is no global model, and a column `test` has the client's own on the test data.
+Where every client trains alone, there is no global model, and a column `test` has the client's own on the test data,
+empty where that is of a sample without the client.
 
 Of two classes `positives` says how many of the examples are of the second one.
 
@@ -21,8 +22,16 @@ from torch.nn import functional as F
 
 from fedexp.core.values import State, Weights
 from fedexp.simulation.measures.clusters import clusters_with_members, ensemble_predictions
-from fedexp.simulation.measures.own_models import measured_clients, personal_models, score_on_shard
+from fedexp.simulation.measures.own_models import (
+    HELD_OUT,
+    last_scores,
+    measured_clients,
+    own_work,
+    personal_models,
+    score_on_shard,
+)
 from fedexp.simulation.measures.participation import measured_unseen
+from fedexp.simulation.measures.server_data import last_test_scores
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World, with_client_name
 
@@ -39,42 +48,29 @@ def score_rows(exp: Experiment, world: World, state: State) -> list[dict[str, An
 
 def rows_without_clusters(exp: Experiment, world: World, state: State) -> list[dict[str, Any]]:
     """The rows of a run without clusters."""
-    lines, layout = [], state.models[0].layout
-    for client in measured_clients(exp, world).tolist():
-        (personal_row,) = personal_models(exp, world, state, np.array([client]))
-        own_model, shard = Weights(personal_row, layout), world.held_out.shard(client)
-        lines.append(
-            _alone_row(world, client, shard, own_model)
-            if exp.scenario.trains_alone
-            else _client_row(world, client, shard, (state.models[0], own_model))
-        )
+    scores = last_scores(world, state, HELD_OUT, lambda: own_work(exp, world, state))[:, 0].tolist()
+    shared = None if exp.scenario.trains_alone else state.models[0]
+    lines = [
+        {**_client_row(world, client, world.held_out.shard(client), shared), "personal": score}
+        for client, score in zip(measured_clients(exp, world).tolist(), scores, strict=True)
+    ]
+    if exp.scenario.trains_alone and exp.evaluation.test:
+        scored = last_test_scores(exp, world, state)
+        lines = [{**line, "test": scored.get(line["client"])} for line in lines]
     if not exp.evaluation.unseen_fraction:
         return lines
     training = world.sites.clients
     unseen_lines = [
-        _client_row(world, training + client, world.unseen.shard(client), (state.models[0],))
+        _client_row(world, training + client, world.unseen.shard(client), state.models[0])
         for client in measured_unseen(exp, world).tolist()
     ]
     return [{**line, "unseen": 0} for line in lines] + [{**line, "unseen": 1} for line in unseen_lines]
 
 
-def _alone_row(world: World, client: int, shard: np.ndarray, own_model: Weights) -> dict[str, Any]:
-    scores = {"personal": float(score_on_shard(world, own_model, shard)[0])}
-    if world.exp.evaluation.test:
-        metric_set = world.scorer.metric_set
-        scores["test"] = world.scorer.score(own_model, world.test, metric_set).metrics[metric_set.main]
-    return {"client": client, "metric": world.exp.metrics[0], **_counts(world, shard), "global": None, **scores}
-
-
-def _client_row(world: World, client: int, shard: np.ndarray, models: tuple[Weights, ...]) -> dict[str, Any]:
-    scores = [float(score_on_shard(world, weights, shard)[0]) for weights in models]
-    return {
-        "client": client,
-        "metric": world.exp.metrics[0],
-        **_counts(world, shard),
-        "global": scores[0],
-        "personal": scores[1] if scores[1:] else None,
-    }
+def _client_row(world: World, client: int, shard: np.ndarray, shared: Weights | None) -> dict[str, Any]:
+    score = None if shared is None else float(score_on_shard(world, shared, shard)[0])
+    line = {"client": client, "metric": world.exp.metrics[0], **_counts(world, shard)}
+    return line | {"global": score, "personal": None}
 
 
 def _counts(world: World, shard: np.ndarray) -> dict[str, int]:

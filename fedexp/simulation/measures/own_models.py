@@ -11,6 +11,7 @@ Legend: n clients measured, D entries of a row.
 
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import torch
@@ -26,6 +27,7 @@ from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 from fedexp.training.workers.pool import Work
 
+HELD_OUT = "held_out"
 FLOATS = 2**24  # entries of the models that one job holds
 ScoreModel = Callable[[int, Weights], torch.Tensor]  # of a client and its model
 
@@ -43,16 +45,13 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
     """
     if not columns(exp):
         return lambda: ({}, 0.0)
-    owner = measured_clients(exp, world)
-    work = scoring_work(
-        exp, world, state, owner, 2,
-        lambda site, weights: score_on_shard(world, weights, world.held_out.shard(site)),
-    )  # fmt: skip
+    work = own_work(exp, world, state)
     world.pool.defer(work)
 
     def result() -> tuple[dict[str, Any], float]:
         world.pool.finish(work)
-        values, seconds = work.out.cpu().numpy().T
+        world.last_scores[HELD_OUT] = ref(state), work.out.cpu().numpy()
+        values, seconds = world.last_scores[HELD_OUT][1].T
         measured = values[~np.isnan(values)]
         if not len(measured):
             return dict.fromkeys(columns(exp)), float(seconds.sum())
@@ -60,6 +59,28 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
         return dict(zip(columns(exp), spread, strict=True)), float(seconds.sum())
 
     return result
+
+
+def own_work(exp: Experiment, world: World, state: State) -> Work:
+    """Jobs that score the models of the measured clients on what each holds out: the main metric and seconds."""
+
+    def score(site: int, weights: Weights) -> torch.Tensor:
+        return score_on_shard(world, weights, world.held_out.shard(site))
+
+    return scoring_work(exp, world, state, measured_clients(exp, world), 2, score)
+
+
+def last_scores(world: World, state: State, data: str, make_work: Callable[[], Work]) -> np.ndarray:
+    """The scores `[n, w]` of the last state's models on some data: those of its evaluation, else computed here, alone.
+
+    Behind the last round no other worker is there.
+    """
+    scored, scores = world.last_scores.get(data, (lambda: None, np.empty(0)))
+    if scored() is state:
+        return scores
+    work = make_work()
+    world.pool.run_locally(work)
+    return work.out.cpu().numpy()
 
 
 def measured_clients(exp: Experiment, world: World) -> np.ndarray:

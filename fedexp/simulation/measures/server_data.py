@@ -9,6 +9,7 @@ Legend: n clients scored.
 """
 
 from collections.abc import Callable
+from weakref import ref
 
 import numpy as np
 import torch
@@ -17,11 +18,13 @@ from fedexp.core.values import State, Weights
 from fedexp.scoring.metrics import MetricSet
 from fedexp.scoring.scorer import DeferredScore, Scores
 from fedexp.scoring.side_stream import PendingScore
-from fedexp.simulation.measures.own_models import sample_clients, scoring_work
+from fedexp.simulation.measures.own_models import last_scores, sample_clients, scoring_work
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 from fedexp.training.client.examples import Examples
 from fedexp.training.workers.pool import Work
+
+TEST = "test"
 
 
 class MeanScore:
@@ -51,6 +54,19 @@ def score_later(
     """Starts scoring a state's models on `examples`; idle workers take the jobs, at the latest for the result."""
     if not exp.scenario.trains_alone:
         return world.score_later(state.models[0], examples)
+    work = own_models_work(exp, world, state, examples)
+    world.pool.defer(work)
+
+    def finish(work: Work) -> None:
+        world.pool.finish(work)
+        if examples is world.test:
+            world.last_scores[TEST] = ref(state), work.out.cpu().numpy()
+
+    return MeanScore(work, finish, world.scorer.metric_set)
+
+
+def own_models_work(exp: Experiment, world: World, state: State, examples: Examples) -> Work:
+    """Jobs that score the models of clients which train alone on `examples`: loss, seconds and every metric."""
     metric_set = world.scorer.metric_set
 
     def score_row(_: int, weights: Weights) -> torch.Tensor:
@@ -58,10 +74,15 @@ def score_later(
         row = [scores.loss, scores.seconds, *(scores.metrics[name] for name in metric_set.value_names)]
         return torch.tensor(row, dtype=torch.float64, device=weights.flat.device)
 
-    width = 2 + len(metric_set.value_names)
-    work = scoring_work(exp, world, state, alone_clients(exp, world), width, score_row)
-    world.pool.defer(work)
-    return MeanScore(work, world.pool.finish, metric_set)
+    return scoring_work(exp, world, state, alone_clients(exp, world), 2 + len(metric_set.value_names), score_row)
+
+
+def last_test_scores(exp: Experiment, world: World, state: State) -> dict[int, float]:
+    """The main metric of the last state's own models on the test data, by the clients that are scored there."""
+    metric_set = world.scorer.metric_set
+    scores = last_scores(world, state, TEST, lambda: own_models_work(exp, world, state, world.test))
+    values = scores[:, 2 + metric_set.value_names.index(metric_set.main)]
+    return dict(zip(alone_clients(exp, world).tolist(), values.tolist(), strict=True))
 
 
 def score(exp: Experiment, world: World, state: State, examples: Examples) -> Scores:
