@@ -120,6 +120,10 @@ class Machines(Fleet):
     simulates = True
 
     @property
+    def loses_clients(self) -> bool:
+        return self.dropout > 0
+
+    @property
     def changes_idle_s(self) -> bool:
         return self.idle_s != IDLE_S
 

@@ -4,8 +4,10 @@ w <- w + eta / B * sum of the B updates, each times 1 / sqrt(1 + tau); K clients
 2019, arXiv 1903.03934) is B = 1 with `mixing`. `refill=arrival` fills a place as soon as it is free, `refill=step` all
 free places after the step.
 
-Deviation: a client is asked at most once in a step, so with `refill=arrival` and fewer than K + B - 1 clients some
-places stay free until the next step.
+Deviations: a client is asked at most once in a step, so with `refill=arrival` and fewer than K + B - 1 clients some
+places stay free until the next step. Clients are chosen once a step: where some drop out, go or are too stale,
+K + B - 1 more are chosen than may count, and if more than these are lost, places stay free, too. If nobody is on the
+way any more, the step has fewer than B uploads, and takes their mean.
 """
 
 from typing import Annotated, Literal
@@ -20,6 +22,7 @@ class Buffered(OverlappingPacing):
     refill: Literal["arrival", "step"] = "arrival"
 
     def check(self) -> None:
+        super().check()
         if self.refill == "step" and self.buffer > self.clients:
             raise ConfigError(
                 f"Buffered.buffer must be at most clients={self.clients} with refill=step, got {self.buffer}: no more "
@@ -37,5 +40,6 @@ class Buffered(OverlappingPacing):
     def most_uploads(self, participants: int) -> int:
         return self.buffer
 
-    def capacity(self, in_flight: int) -> int:
-        return max(0, self.clients - in_flight) + (self.buffer - 1 if self.refill == "arrival" else 0)
+    def capacity(self, in_flight: int, loses: bool) -> int:
+        free, refills = max(0, self.clients - in_flight), self.buffer - 1 if self.refill == "arrival" else 0
+        return free + refills + (self.clients + refills if loses and self.refill == "arrival" else 0)

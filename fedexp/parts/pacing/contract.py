@@ -67,8 +67,11 @@ class Pacing(Part):
         """The models `[D]` that clients train on after a step, by the step in which they were sent."""
         return {}
 
-    def availability(self, memory: Memory, clients: int) -> tuple[np.ndarray, int | None]:
-        """The clients `[b]` that still train, ascending, and how many others may begin (None: the selector says)."""
+    def availability(self, memory: Memory, clients: int, loses: bool = False) -> tuple[np.ndarray, int | None]:
+        """The clients `[b]` that still train, ascending, and how many others may begin (None: the selector says).
+
+        `loses`: whether clients may drop out or go before they deliver.
+        """
         return np.zeros(0, np.int64), None
 
     def due(self, plan: Plan, model: Weights, memory: Memory, ctx: Context) -> tuple[Arrivals, Memory]:

@@ -3,7 +3,8 @@
 An upload is stale by the steps that the server has taken since its client began. Its factor is that of FedAsync (Xie et
 al. 2019, section 5.2): `constant` 1; `polynomial` (1 + tau)^-exponent, of which FedBuff's 1 / sqrt(1 + tau) is the
 exponent 1/2; `hinge` 1 up to the `knee`, then 1 / (slope (tau - knee) + 1). A fresh upload counts 1, and none more. The
-factor multiplies the row, so a mean divides by the number of uploads and not by the sum of their factors.
+factor multiplies the row, so a mean divides by the number of uploads and not by the sum of their factors. With
+`normalise`, a deviation from FedBuff, it is divided by the mean of the factors, so that it divides by their sum.
 
 With `mixing=alpha` the client's whole model is mixed into the present one, w <- (1 - a) w + a x with a = alpha times
 the factor, so the row that counts is a (x - w). Without it the row is the update of the model that the client was sent.
@@ -17,7 +18,6 @@ once. Legend: C uploads of a step, D entries of a model.
 
 from abc import abstractmethod
 from dataclasses import replace
-from itertools import starmap
 from typing import Annotated, Literal
 
 import numpy as np
@@ -36,9 +36,8 @@ from fedexp.parts import (
     Weights,
     positions_of,
 )
+from fedexp.parts.pacing.flight_table import flight_columns, read_flights
 from fedexp.parts.pacing.timetable import Candidate, Flight, ServerStep, StepRule, run_step
-
-KINDS = {"owner": np.int64, "begun": np.int64, "lost": np.int64}  # of a flight's columns; others are seconds
 
 CLIENT_COLUMNS = {  # of clients.csv, and of what is remembered of an upload
     "begun": "begun",
@@ -64,6 +63,14 @@ class OverlappingPacing(Pacing):
     max_staleness: Annotated[int, Range(0)] | None = None
     mixing: Annotated[float, Range(0, 1, low_open=True)] | None = None
     slow_after: Annotated[int, Range(0)] | None = None
+    normalise: bool = False
+
+    def check(self) -> None:
+        if self.normalise and self.mixing is not None:
+            raise ConfigError(
+                f"{type(self).__name__}.normalise divides the factors of a step's uploads by their mean, but with "
+                "mixing each is the share of a whole model; leave one of them out"
+            )
 
     @property
     def slows_server(self) -> bool:
@@ -74,8 +81,8 @@ class OverlappingPacing(Pacing):
         """When a step is over."""
         raise NotImplementedError
 
-    def capacity(self, in_flight: int) -> int:
-        """How many clients may begin in a step that so many are in flight before."""
+    def capacity(self, in_flight: int, loses: bool) -> int:
+        """How many clients may begin in a step that so many are in flight before; `loses`: not all may count."""
         return max(0, self.clients - in_flight)
 
     def refuse(self, clients: int | None) -> None:
@@ -86,7 +93,11 @@ class OverlappingPacing(Pacing):
             )
 
     def factors(self, age: np.ndarray) -> np.ndarray:
-        """The factors, float64 `[C]`, of uploads that are `age [C]` steps old."""
+        """The factors, float64 `[C]`, of uploads that are `age [C]` steps old and arrive together."""
+        factors = self._decay(age)
+        return factors / factors.mean() if self.normalise and len(age) else factors
+
+    def _decay(self, age: np.ndarray) -> np.ndarray:
         if self.staleness == "constant":
             return np.ones(len(age))
         if self.staleness == "polynomial":
@@ -102,9 +113,9 @@ class OverlappingPacing(Pacing):
     def versions(self, memory: Memory) -> dict[str, torch.Tensor]:
         return memory.get("versions", {})
 
-    def availability(self, memory: Memory, clients: int) -> tuple[np.ndarray, int | None]:
+    def availability(self, memory: Memory, clients: int, loses: bool = False) -> tuple[np.ndarray, int | None]:
         busy = np.sort(memory["flight"]["owner"].numpy()) if memory else np.zeros(0, np.int64)
-        return busy, self.capacity(len(busy))
+        return busy, self.capacity(len(busy), loses or self.max_staleness is not None)
 
     def due(self, plan: Plan, model: Weights, memory: Memory, ctx: Context) -> tuple[Arrivals, Memory]:
         order = ctx.rng("pacing").permutation(len(plan.owner))  # plan's says nothing, but who gets a late place does
@@ -135,9 +146,9 @@ class OverlappingPacing(Pacing):
         remembered = self._remember(step, begun, versions, ctx)
         flight = step.flight if shards else []
         remembered["shards"] = {name: shards[name] for client in flight if (name := str(client.owner)) in shards}
-        if self.mixing is not None and len(begun):
-            received = torch.stack([arrivals.versions[number].flat for number in begun.tolist()])
-            remembered["offset"] = received - model.flat
+        if self.mixing is not None:
+            received = [arrivals.versions[number].flat for number in begun.tolist()]
+            remembered["offset"] = torch.stack(received) - model.flat if received else model.flat.new_empty((0, 1))
         return arrivals, remembered
 
     def _remember(self, step: ServerStep, begun: np.ndarray, versions: dict[str, torch.Tensor], ctx: Context) -> Memory:
@@ -205,34 +216,3 @@ def plan_of(arrived: list[Flight], shards: dict[str, torch.Tensor], ctx: Context
     by_client = zip(plan.owner.tolist(), plan.shards, strict=True)
     trained = tuple(shards[str(owner)].numpy() if str(owner) in shards else shard for owner, shard in by_client)
     return Plan(plan.owner, trained, np.array([client.importance for client in arrived]))
-
-
-def flight_columns(flights: list[Flight]) -> dict[str, torch.Tensor]:
-    """Clients on their way as a table of columns `[n]`."""
-    rows = list(zip(*flights, strict=True)) or [()] * len(Flight._fields)
-    return {
-        name: torch.from_numpy(np.array(column, dtype=KINDS.get(name, np.float64)))
-        for name, column in zip(Flight._fields, rows, strict=True)
-    }
-
-
-def read_flights(memory: Memory) -> list[Flight]:
-    """The clients on their way that a memory holds; a column that earlier versions did not have is as if nobody set it.
-
-    Raises:
-        ConfigError: another column is missing.
-    """
-    if not memory:
-        return []
-    columns = []
-    for name in Flight._fields:
-        if name in memory["flight"]:
-            columns.append(memory["flight"][name].tolist())
-        elif name in Flight._field_defaults:
-            columns.append([Flight._field_defaults[name]] * len(memory["flight"]["owner"]))
-        else:
-            raise ConfigError(
-                f"the saved state does not say {name} of the clients that were training; resume with the fedexp that "
-                "wrote it, or begin the run again"
-            )
-    return list(starmap(Flight, zip(*columns, strict=True)))

@@ -6,7 +6,7 @@ from fedexp.parts.dataset import check_data
 from fedexp.parts.dataset.contract import Facts
 from fedexp.scoring import metrics
 from fedexp.simulation.setup.experiment import Experiment
-from fedexp.simulation.setup.incompatible_pairs import ROWS
+from fedexp.simulation.setup.incompatible_pairs import ROWS, describe_part
 
 
 def refuse(exp: Experiment) -> None:
@@ -66,8 +66,8 @@ def refuse_numbers(exp: Experiment, clients: int | None) -> None:
         )
     if exp.pacing.slows_server and not exp.server_optimizer.has_rate:
         raise ConfigError(
-            f"pacing.slow_after lowers the server's rate where uploads are old, but server_optimizer="
-            f"{option(exp.server_optimizer)} has none; use server_optimizer=momentum server_optimizer.beta=0"
+            f"pacing.slow_after lowers the server's rate where uploads are old, but "
+            f"{describe_part(exp, 'server_optimizer')} has none; use server_optimizer=momentum server_optimizer.beta=0"
         )
     if exp.engine.precision == "bf16" and exp.privacy.example_clip is not None:
         raise ConfigError(

@@ -221,5 +221,10 @@ def _describe(exp: Experiment, role: str, flag: str) -> str:
         return "the server"
     if (role, flag) in SETTINGS:
         return SETTINGS[role, flag]
+    return describe_part(exp, role)
+
+
+def describe_part(exp: Experiment, role: str) -> str:
+    """The part of a role as it is typed."""
     roles_by_name, part = {entry.name: entry for entry in roles.all_roles()}, exp.part(role)
     return f"{role}={roles_by_name[role].default if type(part) is roles_by_name[role].kind else option(part)}"

@@ -111,6 +111,22 @@ def test_two_updates_of_length_one_make_the_papers_step():
     assert uploads.delta.tolist() == turned.delta.tolist() == [[1.0], [1.0]]  # as they were sent
 
 
+def test_updates_of_a_crowded_version_count_one_by_one():
+    memory = {"arrived": arrived([0, 0, 3])["arrived"]}
+    rows, _ = Buffered(clients=9).discount(uploads_like(torch.ones(3, 1)), memory, None)  # pyright: ignore[reportArgumentType]
+    assert rows.delta[:, 0].tolist() == [1.0, 1.0, 0.5]
+    assert rows.delta.mean().item() == pytest.approx(2.5 / 3)
+
+
+@pytest.mark.law("pacing=buffered", "with normalise the step is the mean of the updates weighted by their factors")
+def test_normalised_factors_have_a_mean_of_one():
+    rule = Buffered(clients=9, normalise=True)
+    assert rule.factors(np.array([0, 0, 3])) == pytest.approx([1.2, 1.2, 0.6])
+    assert rule.factors(np.array([], np.int64)).tolist() == []
+    with pytest.raises(ConfigError, match=r"Buffered\.normalise .* leave one of them out"):
+        Buffered(clients=9, normalise=True, mixing=0.5)
+
+
 def test_a_model_is_mixed_in_with_the_same_share_for_ever():
     rule, uploads = Buffered(clients=9, mixing=0.5), uploads_like(torch.ones(2, 1))
     memory = arrived([0, 3])
@@ -257,16 +273,31 @@ def test_clients_privacy_is_counted_without_amplification(tiny: Tiny):
     assert overlapping.exp.privacy.rate == 1  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def test_a_client_that_is_lost_gives_its_place_away(tiny: Tiny):
-    rows = [
-        row
-        for _, row, _ in islice(
-            rounds_with_rows(world_of(tiny(*FLEET, *WORDS, "fleet.dropout=0.5", "pacing=buffered", "pacing.buffer=2"))),
-            12,
-        )
-    ]
-    assert sum(row["pacing.lost"] for row in rows) > 3
-    assert sum(row["participants"] for row in rows) > 12
+LOSSES = {
+    "dropping out": ("fleet.dropout=0.3",),
+    "too stale": ("pacing.max_staleness=0",),
+    "gone": ("availability=markov", "availability.share=0.7", "availability.redraw_s=0.2"),
+}
+MANY = ("dataset.train_size=80", "scenario.clients=40", "rounds=20", *FLEET)
+
+
+@pytest.mark.law("pacing=buffered", "K train and B arrive in a step, also where clients are lost and others are free")
+@pytest.mark.parametrize("words", LOSSES.values(), ids=LOSSES)
+@pytest.mark.parametrize("more", [(), ("pacing.buffer=1", "pacing.mixing=0.5")], ids=["FedBuff", "FedAsync"])
+def test_a_client_that_is_lost_gives_its_place_away(tiny: Tiny, words: tuple[str, ...], more: tuple[str, ...]):
+    world = world_of(tiny(*MANY, "pacing=buffered", "pacing.clients=6", "pacing.buffer=3", *words, *more))
+    rows = [row for _, row, _ in rounds_with_rows(world)]
+    assert sum(row["pacing.lost"] + row["pacing.too_stale"] for row in rows) > 3
+    buffer = world.exp.pacing.most_uploads(6)
+    assert [(row["participants"], row["pacing.in_flight"]) for row in rows] == [(buffer, 5)] * 20
+
+
+@pytest.mark.parametrize("words", [("pacing=periodic", "pacing.period_s=0.01"), ("pacing=buffered", "fleet.dropout=1")])
+def test_a_step_without_an_upload_mixes_nothing_in(tiny: Tiny, words: tuple[str, ...]):
+    world = world_of(tiny(*MANY, "pacing.clients=3", "pacing.mixing=0.5", UNIFORM, *words))
+    for state, row, _ in islice(rounds_with_rows(world), 3):
+        assert row["participants"] == 0
+        assert torch.equal(state.models[0].flat, world.first.flat)
 
 
 class Halves(Random):
@@ -309,7 +340,7 @@ REFUSED = {
     "evaluation.local_models=true": "evaluation.local_models adds uploads to the model of their round",
     "fleet.deadline_s=20": "lets clients train on while the server steps, but fleet.deadline_s ends a round in which",
     "selector.count=2": "selector.count=2 does nothing with pacing=buffered: as many clients begin as pacing.clients",
-    "pacing.slow_after=3": "pacing.slow_after lowers the server's rate where uploads are old",
+    "pacing.slow_after=3": "rate where uploads are old, but server_optimizer=replace has none",
     "pacing.clients=99": "pacing.clients must be at most the number of clients, 6, got 99",
 }
 
