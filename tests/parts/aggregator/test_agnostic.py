@@ -43,6 +43,17 @@ def test_two_rounds_by_hand(tiny: Tiny):
     assert memory["aggregator"]["0"]["mixture"].tolist() == pytest.approx([0.3, 0.7])
 
 
+def test_some_of_the_clients_by_hand(tiny: Tiny):
+    """Of (1/3, 1/3, 1/3) client 0 gains 0.3 and all lose 0.1; then 0 and 2 share as 0.5333 to 0.2333."""
+    world = world_of(tiny("algorithm=agnostic", "scenario.clients=3", "scenario.participants=2", "aggregator.lr=0.3"))
+    rows = torch.stack([torch.ones(world.layout.size), torch.zeros(world.layout.size)])
+    model, memory = folded(world, replace(uploads_like(rows), exact=np.array([[1.0, 0.0], [0.0, 0.0]])))
+    torch.testing.assert_close(model - world.first.flat, torch.full_like(model, 0.5), atol=1e-6, rtol=0)
+    assert memory["aggregator"]["0"]["mixture"].tolist() == pytest.approx([1.6 / 3, 0.7 / 3, 0.7 / 3])
+    model, _ = folded(world, replace(uploads_like(rows, [0, 2]), exact=np.zeros((2, 2))), memory)
+    torch.testing.assert_close(model - world.first.flat, torch.full_like(model, 1.6 / 2.3), atol=1e-6, rtol=0)
+
+
 @pytest.mark.law("aggregator=agnostic", "lr = 0 is the mean, to the byte, and the mixture stays uniform")
 def test_without_a_rate_it_is_the_mean(tiny: Tiny):
     ours, plain = world_of(tiny(*TWO, "aggregator.lr=0")), world_of(tiny("aggregator.weighting=uniform", *TWO[1:]))

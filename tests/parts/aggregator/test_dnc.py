@@ -1,11 +1,13 @@
 """DnC by hand, against the singular vectors themselves, and how many rows it may throw out."""
 
+import numpy as np
 import pytest
 import torch
 from matrices import normal
 from worlds import Tiny, folded, uploads_like, world_of
 
 from fedexp.parts.aggregator.dnc import DnC, outlying_rows
+from fedexp.simulation import context
 
 
 @pytest.mark.law("aggregator=dnc", "f = 0 throws nobody out")
@@ -32,6 +34,22 @@ def test_at_least_one_row_is_left():
     assert [DnC().max_byzantine(rows) for rows in (0, 1, 5)] == [-1, 0, 4]
     assert DnC(iterations=3).max_byzantine(7) == 2
     assert DnC(fraction=1.5).max_byzantine(4) == 2
+
+
+@pytest.mark.law("aggregator=dnc", "who goes in any turn is out, and each turn draws other columns")
+@pytest.mark.parametrize("seed", range(4))
+def test_turns_by_turns(tiny: Tiny, seed: int):
+    """f = 1 and a fraction of 1.5 take one row a turn."""
+    words = ("aggregator=dnc", "scenario.clients=6", "scenario.participants=6", "aggregator.byzantine=1")
+    more = ("aggregator.iterations=3", "aggregator.fraction=1.5", "aggregator.dimensions=3", f"seed={seed}")
+    world = world_of(tiny(*words, *more))
+    rows, rng = normal(seed, 6, world.layout.size), context.make_context(world, 1).rng("aggregator")
+    turns = [rows[:, np.sort(rng.choice(world.layout.size, 3, replace=False))] for _ in range(3)]
+    out = {int(outlying_rows(drawn, 1)) for drawn in turns}
+    model, memory = folded(world, uploads_like(rows))
+    assert memory["aggregator"]["columns"]["kept"] == 6 - len(out)
+    kept = [client for client in range(6) if client not in out]
+    torch.testing.assert_close(model - world.first.flat, rows[kept].mean(dim=0), atol=1e-5, rtol=0)
 
 
 def test_a_round_by_hand(tiny: Tiny):
