@@ -194,7 +194,7 @@ class World(PreparedRun):
         return {}
 
     @cached_property
-    def last_scores(self) -> dict[str, tuple[ReferenceType[State], np.ndarray]]:
+    def kept_scores(self) -> dict[str, tuple[ReferenceType[State], np.ndarray]]:
         """The latest scores `[n, w]` of the clients' own models, by the data; and the state of these models."""
         return {}
 

@@ -41,5 +41,8 @@ class Buffered(OverlappingPacing):
         return self.buffer
 
     def capacity(self, in_flight: int, loses: bool) -> int:
-        free, refills = max(0, self.clients - in_flight), self.buffer - 1 if self.refill == "arrival" else 0
-        return free + refills + (self.clients + refills if loses and self.refill == "arrival" else 0)
+        free = super().capacity(in_flight, loses)
+        if self.refill == "step":
+            return free
+        refills = self.buffer - 1
+        return free + refills + (self.clients + refills if loses else 0)

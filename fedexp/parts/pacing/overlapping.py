@@ -148,7 +148,8 @@ class OverlappingPacing(Pacing):
         remembered["shards"] = {name: shards[name] for client in flight if (name := str(client.owner)) in shards}
         if self.mixing is not None:
             received = [arrivals.versions[number].flat for number in begun.tolist()]
-            remembered["offset"] = torch.stack(received) - model.flat if received else model.flat.new_empty((0, 1))
+            rows = torch.stack(received) if received else model.flat.new_empty((0, len(model.flat)))
+            remembered["offset"] = rows - model.flat
         return arrivals, remembered
 
     def _remember(self, step: ServerStep, begun: np.ndarray, versions: dict[str, torch.Tensor], ctx: Context) -> Memory:

@@ -24,9 +24,9 @@ from fedexp.core.values import State, Weights
 from fedexp.simulation.measures.clusters import clusters_with_members, ensemble_predictions
 from fedexp.simulation.measures.own_models import (
     HELD_OUT,
+    held_out_work,
     last_scores,
     measured_clients,
-    own_work,
     personal_models,
     score_on_shard,
 )
@@ -48,10 +48,10 @@ def score_rows(exp: Experiment, world: World, state: State) -> list[dict[str, An
 
 def rows_without_clusters(exp: Experiment, world: World, state: State) -> list[dict[str, Any]]:
     """The rows of a run without clusters."""
-    scores = last_scores(world, state, HELD_OUT, lambda: own_work(exp, world, state))[:, 0].tolist()
+    scores = last_scores(world, state, HELD_OUT, lambda: held_out_work(exp, world, state))[:, 0].tolist()
     shared = None if exp.scenario.trains_alone else state.models[0]
     lines = [
-        {**_client_row(world, client, world.held_out.shard(client), shared), "personal": score}
+        _client_row(world, client, world.held_out.shard(client), shared, score)
         for client, score in zip(measured_clients(exp, world).tolist(), scores, strict=True)
     ]
     if exp.scenario.trains_alone and exp.evaluation.test:
@@ -67,10 +67,12 @@ def rows_without_clusters(exp: Experiment, world: World, state: State) -> list[d
     return [{**line, "unseen": 0} for line in lines] + [{**line, "unseen": 1} for line in unseen_lines]
 
 
-def _client_row(world: World, client: int, shard: np.ndarray, shared: Weights | None) -> dict[str, Any]:
+def _client_row(
+    world: World, client: int, shard: np.ndarray, shared: Weights | None, personal: float | None = None
+) -> dict[str, Any]:
     score = None if shared is None else float(score_on_shard(world, shared, shard)[0])
     line = {"client": client, "metric": world.exp.metrics[0], **_counts(world, shard)}
-    return line | {"global": score, "personal": None}
+    return line | {"global": score, "personal": personal}
 
 
 def _counts(world: World, shard: np.ndarray) -> dict[str, int]:

@@ -45,13 +45,12 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
     """
     if not columns(exp):
         return lambda: ({}, 0.0)
-    work = own_work(exp, world, state)
+    work = held_out_work(exp, world, state)
     world.pool.defer(work)
 
     def result() -> tuple[dict[str, Any], float]:
         world.pool.finish(work)
-        world.last_scores[HELD_OUT] = ref(state), work.out.cpu().numpy()
-        values, seconds = world.last_scores[HELD_OUT][1].T
+        values, seconds = keep_scores(world, state, HELD_OUT, work).T
         measured = values[~np.isnan(values)]
         if not len(measured):
             return dict.fromkeys(columns(exp)), float(seconds.sum())
@@ -61,7 +60,7 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
     return result
 
 
-def own_work(exp: Experiment, world: World, state: State) -> Work:
+def held_out_work(exp: Experiment, world: World, state: State) -> Work:
     """Jobs that score the models of the measured clients on what each holds out: the main metric and seconds."""
 
     def score(site: int, weights: Weights) -> torch.Tensor:
@@ -70,12 +69,19 @@ def own_work(exp: Experiment, world: World, state: State) -> Work:
     return scoring_work(exp, world, state, measured_clients(exp, world), 2, score)
 
 
+def keep_scores(world: World, state: State, data: str, work: Work) -> np.ndarray:
+    """The scores `[n, w]` of the state's models on some data, of work that is done; kept for the last tables."""
+    scores = work.out.cpu().numpy()
+    world.kept_scores[data] = ref(state), scores
+    return scores
+
+
 def last_scores(world: World, state: State, data: str, make_work: Callable[[], Work]) -> np.ndarray:
     """The scores `[n, w]` of the last state's models on some data: those of its evaluation, else computed here, alone.
 
     Behind the last round no other worker is there.
     """
-    scored, scores = world.last_scores.get(data, (lambda: None, np.empty(0)))
+    scored, scores = world.kept_scores.get(data, (lambda: None, np.empty(0)))
     if scored() is state:
         return scores
     work = make_work()

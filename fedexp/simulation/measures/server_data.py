@@ -9,7 +9,6 @@ Legend: n clients scored.
 """
 
 from collections.abc import Callable
-from weakref import ref
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from fedexp.core.values import State, Weights
 from fedexp.scoring.metrics import MetricSet
 from fedexp.scoring.scorer import DeferredScore, Scores
 from fedexp.scoring.side_stream import PendingScore
-from fedexp.simulation.measures.own_models import last_scores, sample_clients, scoring_work
+from fedexp.simulation.measures.own_models import keep_scores, last_scores, sample_clients, scoring_work
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 from fedexp.training.client.examples import Examples
@@ -54,18 +53,18 @@ def score_later(
     """Starts scoring a state's models on `examples`; idle workers take the jobs, at the latest for the result."""
     if not exp.scenario.trains_alone:
         return world.score_later(state.models[0], examples)
-    work = own_models_work(exp, world, state, examples)
+    work = server_data_work(exp, world, state, examples)
     world.pool.defer(work)
 
     def finish(work: Work) -> None:
         world.pool.finish(work)
         if examples is world.test:
-            world.last_scores[TEST] = ref(state), work.out.cpu().numpy()
+            keep_scores(world, state, TEST, work)
 
     return MeanScore(work, finish, world.scorer.metric_set)
 
 
-def own_models_work(exp: Experiment, world: World, state: State, examples: Examples) -> Work:
+def server_data_work(exp: Experiment, world: World, state: State, examples: Examples) -> Work:
     """Jobs that score the models of clients which train alone on `examples`: loss, seconds and every metric."""
     metric_set = world.scorer.metric_set
 
@@ -80,7 +79,7 @@ def own_models_work(exp: Experiment, world: World, state: State, examples: Examp
 def last_test_scores(exp: Experiment, world: World, state: State) -> dict[int, float]:
     """The main metric of the last state's own models on the test data, by the clients that are scored there."""
     metric_set = world.scorer.metric_set
-    scores = last_scores(world, state, TEST, lambda: own_models_work(exp, world, state, world.test))
+    scores = last_scores(world, state, TEST, lambda: server_data_work(exp, world, state, world.test))
     values = scores[:, 2 + metric_set.value_names.index(metric_set.main)]
     return dict(zip(alone_clients(exp, world).tolist(), values.tolist(), strict=True))
 

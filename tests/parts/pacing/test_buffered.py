@@ -273,6 +273,18 @@ def test_clients_privacy_is_counted_without_amplification(tiny: Tiny):
     assert overlapping.exp.privacy.rate == 1  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def test_a_client_that_is_lost_gives_its_place_away(tiny: Tiny):
+    rows = [
+        row
+        for _, row, _ in islice(
+            rounds_with_rows(world_of(tiny(*FLEET, *WORDS, "fleet.dropout=0.5", "pacing=buffered", "pacing.buffer=2"))),
+            12,
+        )
+    ]
+    assert sum(row["pacing.lost"] for row in rows) > 3
+    assert sum(row["participants"] for row in rows) > 12
+
+
 LOSSES = {
     "dropping out": ("fleet.dropout=0.3",),
     "too stale": ("pacing.max_staleness=0",),
@@ -284,7 +296,9 @@ MANY = ("dataset.train_size=80", "scenario.clients=40", "rounds=20", *FLEET)
 @pytest.mark.law("pacing=buffered", "K train and B arrive in a step, also where clients are lost and others are free")
 @pytest.mark.parametrize("words", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize("more", [(), ("pacing.buffer=1", "pacing.mixing=0.5")], ids=["FedBuff", "FedAsync"])
-def test_a_client_that_is_lost_gives_its_place_away(tiny: Tiny, words: tuple[str, ...], more: tuple[str, ...]):
+def test_places_of_lost_clients_are_filled_while_others_are_free(
+    tiny: Tiny, words: tuple[str, ...], more: tuple[str, ...]
+):
     world = world_of(tiny(*MANY, "pacing=buffered", "pacing.clients=6", "pacing.buffer=3", *words, *more))
     rows = [row for _, row, _ in rounds_with_rows(world)]
     assert sum(row["pacing.lost"] + row["pacing.too_stale"] for row in rows) > 3
@@ -340,7 +354,8 @@ REFUSED = {
     "evaluation.local_models=true": "evaluation.local_models adds uploads to the model of their round",
     "fleet.deadline_s=20": "lets clients train on while the server steps, but fleet.deadline_s ends a round in which",
     "selector.count=2": "selector.count=2 does nothing with pacing=buffered: as many clients begin as pacing.clients",
-    "pacing.slow_after=3": "rate where uploads are old, but server_optimizer=replace has none",
+    "pacing.slow_after=3": "pacing.slow_after lowers the server's rate where uploads are old, but "
+    "server_optimizer=replace has none",
     "pacing.clients=99": "pacing.clients must be at most the number of clients, 6, got 99",
 }
 
