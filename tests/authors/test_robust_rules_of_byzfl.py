@@ -1,0 +1,44 @@
+"""Robust rules beside byzfl, whose authors are among those of MDA, SMEA, CAF and ARC; MeaMed is by others.
+
+Of byzfl 0.0.11 on PyPI (github.com/LPD-EPFL/byzfl) ran the classes of byzfl/aggregators, on NumPy arrays in float64.
+
+MDA: nothing differs.
+"""
+
+import pytest
+import torch
+from authors.three_clients import assert_same
+from matrices import equal_shares
+
+from fedexp.parts.aggregator.mda import MDA
+from fedexp.parts.aggregator.reporting import BoundedRule
+
+pytestmark = pytest.mark.usefixtures("_double")
+
+CASES = ((8, 1), (8, 3), (9, 2), (9, 4))  # rows, and how many of them may be wrong
+MDA_MEANS = """
+0.6294642857 0.3526785714 0.7633928571 0.05803571429 0.4910714286 0.325 0.31875 0.36875 -0.7875 0.00625 0.2008928571
+-0.07589285714 0.3348214286 -0.3705357143 0.0625 0.8375 0.29375 0.4375 -0.625 -0.36875
+"""
+
+
+def rows(count: int) -> torch.Tensor:
+    """Rows `[n, 5]` of short binary fractions, of which the last two lie far out."""
+    i, j = torch.arange(count)[:, None], torch.arange(5)
+    made = ((11 * i**2 + 3 * i * j + 11 * j**2) % 101 - 50) / 32
+    made[-2:] += 3
+    return made
+
+
+def numbers(text: str) -> torch.Tensor:
+    """Numbers of a text, one row after the other, `[n, 5]`."""
+    return torch.tensor([float(word) for word in text.split()]).reshape(-1, 5)
+
+
+def means(rule: BoundedRule, *cases: tuple[int, int]) -> torch.Tensor:
+    """What a rule makes of so many rows, of which so many may be wrong, `[cases, 5]`."""
+    return torch.stack([rule.reduce_and_report(rows(n), equal_shares(n), f)[0] for n, f in cases])
+
+
+def test_mda():
+    assert_same(means(MDA(), *CASES), numbers(MDA_MEANS))
