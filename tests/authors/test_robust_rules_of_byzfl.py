@@ -2,7 +2,8 @@
 
 Of byzfl 0.0.11 on PyPI (github.com/LPD-EPFL/byzfl) ran the classes of byzfl/aggregators, on NumPy arrays in float64.
 
-MDA: nothing differs.
+MDA and MeaMed: nothing differs. Of two values equally far from the median MeaMed takes the smaller one, and byzfl any;
+here such values are both out, or both in.
 """
 
 import pytest
@@ -11,6 +12,7 @@ from authors.three_clients import assert_same
 from matrices import equal_shares
 
 from fedexp.parts.aggregator.mda import MDA
+from fedexp.parts.aggregator.meamed import MeaMed
 from fedexp.parts.aggregator.reporting import BoundedRule
 
 pytestmark = pytest.mark.usefixtures("_double")
@@ -19,6 +21,10 @@ CASES = ((8, 1), (8, 3), (9, 2), (9, 4))  # rows, and how many of them may be wr
 MDA_MEANS = """
 0.6294642857 0.3526785714 0.7633928571 0.05803571429 0.4910714286 0.325 0.31875 0.36875 -0.7875 0.00625 0.2008928571
 -0.07589285714 0.3348214286 -0.3705357143 0.0625 0.8375 0.29375 0.4375 -0.625 -0.36875
+"""
+MEAMED_MEANS = """
+0.3660714286 0.3526785714 0.5267857143 0.05803571429 0.4910714286 1.06875 0.9375 0.01875 -0.7875 1.225 0.78125
+-0.07589285714 0.3348214286 -0.3705357143 0.0625 0.8375 0.3375 0.20625 -0.5625 0.625
 """
 
 
@@ -42,3 +48,7 @@ def means(rule: BoundedRule, *cases: tuple[int, int]) -> torch.Tensor:
 
 def test_mda():
     assert_same(means(MDA(), *CASES), numbers(MDA_MEANS))
+
+
+def test_meamed():
+    assert_same(means(MeaMed(), *CASES), numbers(MEAMED_MEANS))
