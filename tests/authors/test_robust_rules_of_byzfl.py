@@ -4,6 +4,9 @@ Of byzfl 0.0.11 on PyPI (github.com/LPD-EPFL/byzfl) ran the classes of byzfl/agg
 
 MDA and MeaMed: nothing differs. Of two values equally far from the median MeaMed takes the smaller one, and byzfl any;
 here such values are both out, or both in.
+
+ARC: nothing differs. Its number of rows to shorten is rounded down from floats, ours from whole numbers; they are the
+same for all f < n / 2 and n to 200.
 """
 
 import pytest
@@ -14,6 +17,7 @@ from matrices import equal_shares
 from fedexp.parts.aggregator.mda import MDA
 from fedexp.parts.aggregator.meamed import MeaMed
 from fedexp.parts.aggregator.reporting import BoundedRule
+from fedexp.parts.pre_aggregation.arc import ARC
 
 pytestmark = pytest.mark.usefixtures("_double")
 
@@ -26,6 +30,12 @@ MEAMED_MEANS = """
 0.3660714286 0.3526785714 0.5267857143 0.05803571429 0.4910714286 1.06875 0.9375 0.01875 -0.7875 1.225 0.78125
 -0.07589285714 0.3348214286 -0.3705357143 0.0625 0.8375 0.3375 0.20625 -0.5625 0.625
 """
+ARC_ROWS = """
+-1.549541244 -1.20864217 -0.1859449492 1.518550419 0.7747706218 1.57641215 0.7598533385 1.338249163 1.020698514
+0.9526519468 0.837349808 1.172289731 0.680346719 1.475829037 1.444428419
+-1.549541244 -1.20864217 -0.1859449492 1.518550419 0.7747706218 0.837349808 1.172289731 0.680346719 1.475829037
+1.444428419 1.41369002 0.765748761 1.325334394 1.109353974 1.109353974
+"""  # of eight and of nine, the three that are shortened
 
 
 def rows(count: int) -> torch.Tensor:
@@ -52,3 +62,13 @@ def test_mda():
 
 def test_meamed():
     assert_same(means(MeaMed(), *CASES), numbers(MEAMED_MEANS))
+
+
+def test_arc():
+    shortened = []
+    for (n, f), changed in (((8, 3), (0, 6, 7)), ((9, 2), (0, 7, 8))):
+        clipped, _ = ARC().change_rows(rows(n), f)
+        same = [row for row in range(n) if row not in changed]
+        assert torch.equal(clipped[same], rows(n)[same])
+        shortened.append(clipped[list(changed)])
+    assert_same(torch.cat(shortened), numbers(ARC_ROWS))
