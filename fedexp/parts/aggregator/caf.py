@@ -2,8 +2,11 @@
 
 All rows begin with weight 1. Again and again their weighted mean and the direction of their largest variance are found,
 and each row's weight is lowered in proportion to its squared distance from the mean along it, so that the farthest row
-drops out. It ends once the weights sum to n - 2f or less; the mean with the smallest largest eigenvalue counts. Needs
-2f < n. Eigenvalues are exact where the paper takes the power method.
+that still has a weight drops out. It ends once the weights sum to n - 2f or less; the mean with the smallest largest
+eigenvalue counts. Needs 2f < n. Eigenvalues are exact where the paper takes the power method.
+
+Deviation from byzfl, the program of the paper's authors: there the farthest row counts although it is out. Then a turn
+may drop nobody, and with a row far enough out the weights hardly fall any more.
 """
 
 from typing import ClassVar, Literal
