@@ -22,6 +22,7 @@ own text could not be read. For f = 0 the program returns nothing.
 
 import pytest
 import torch
+from authors.five_columns import numbers, rows
 from authors.three_clients import assert_same
 from matrices import equal_shares
 
@@ -61,19 +62,6 @@ CAF_WITH_ALL_DISTANCES = """
 0.2165674988 0.382436773 0.5911813087 -0.5814162115 0.03260982077 0.4901871713 0.09771527817 0.92457082 -0.174492045
 -0.2466757224
 """
-
-
-def rows(count: int) -> torch.Tensor:
-    """Rows `[n, 5]` of short binary fractions, of which the last two lie far out."""
-    i, j = torch.arange(count)[:, None], torch.arange(5)
-    made = ((11 * i**2 + 3 * i * j + 11 * j**2) % 101 - 50) / 32
-    made[-2:] += 3
-    return made
-
-
-def numbers(text: str) -> torch.Tensor:
-    """Numbers of a text, one row after the other, `[n, 5]`."""
-    return torch.tensor([float(word) for word in text.split()]).reshape(-1, 5)
 
 
 def means(rule: BoundedRule, *cases: tuple[int, int]) -> torch.Tensor:
