@@ -11,11 +11,12 @@ finite leaves its shares as they were.
 
 Deviations from the authors' program (https://github.com/omarfoq/FedEM): there each component goes through batches of
 its own order, here all take their steps on the same ones; there all clients are averaged, those too that were not asked
-and hold what they received last; there clients that never train weigh the components once before they are measured. No
-share falls below 1e-30. Where examples are augmented, q is that of the augmented example, but pi that of the plain
-ones. Smoothing, class weights and the power of generalized cross-entropy are part of what components descend, but not
-of q. To be asked what each component says the mixture is evaluated M times; the simulated clock counts neither this nor
-the received model's answers.
+and hold what they received last; there clients that never train weigh the components once before they are measured;
+there momentum is always 0.9, and goes on from round to round, and weight decay 0.0005. No share falls below 1e-30.
+Where examples are augmented, q is that of the augmented example, but pi that of the plain ones. Smoothing, class
+weights and the power of generalized cross-entropy are part of what components descend, but not of q. To be asked what
+each component says the mixture is evaluated M times; the simulated clock counts neither this nor the received model's
+answers.
 Legend: B batch, C participants, M components, K classes, n examples.
 """
 
