@@ -96,8 +96,9 @@ def test_ratios_and_intervals_by_hand(study: list[ModuleType]):
     page = study[2]
     spread = np.log([2, 4, 2]).std(ddof=1) * 4.302653 / 3**0.5
     low, high = np.exp(np.log(1 / 16) / 3 + spread * np.array([-1, 1]))
-    assert page.ratio(fast, first) == f"0.40 ({low:.2f} to {high:.2f})"
+    assert page.ratio(fast, first) == f"0.40 ({low:.2f} to {high:.2f}, 3 of 4)"
     assert page.ratio(fast[:1], first) == "0.50"
+    assert page.ratio(fast[2:], first) == "0.50 (1 of 2)"
     assert page.reached(first, "seconds_1") == "3 of 4"
     assert page.reached(fast[:2], "seconds_1") == "75"
     assert page.mean([0.5, 0.7, 0.6], ".3f") == "0.600 (0.352 to 0.848)"  # 4.303 * 0.1 / sqrt(3)

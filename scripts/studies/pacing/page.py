@@ -57,7 +57,7 @@ Speeds are those of [traces](fleets.py), the same for all seeds; times are simul
   {SLOWEST} fastest clients hold; *their share* is that of the slow ones among all uploads.
 * *Seconds* and *MB* are those until a look first shows the target, with the interval over seeds; `5 of 8` says how many
   got there, and there is no mean unless all did. *By synchronous* is the geometric mean of the ratios of seconds to the
-  first target, pairs by seed, for those in which both got there.
+  first target, pairs by seed, for those in which both got there; `2 of 5` behind it says how many these are.
 
     python scripts/studies/pacing/study.py mnist     # runs what is missing; so after a kill
     python scripts/studies/pacing/study.py cifar10
@@ -106,8 +106,10 @@ def ratio(lines: Sequence[Mapping[str, str]], first: Sequence[Mapping[str, str]]
     if not len(logs):
         return "-"
     low, high = interval(logs)
-    told = f"{np.exp(logs.mean()):.2f}"
-    return told if low is None or high is None else f"{told} ({np.exp(low):.2f} to {np.exp(high):.2f})"
+    spread = "" if low is None or high is None else f"{np.exp(low):.2f} to {np.exp(high):.2f}"
+    pairs = "" if len(both) == len(lines) else f"{len(both)} of {len(lines)}"
+    told = ", ".join(filter(None, (spread, pairs)))
+    return f"{np.exp(logs.mean()):.2f}" + (f" ({told})" if told else "")
 
 
 def results(fleet: Lines, targets: Sequence[float]) -> Grid:
