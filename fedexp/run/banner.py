@@ -93,11 +93,10 @@ def _learning_without_effect(exp: Experiment, clients: int, participants: int | 
         )
     if participants == clients < scenario.participants and not scenario.pools_data:
         yield f"scenario.participants={scenario.participants} is more than there are clients: all {clients} take part"
-    yield from (
-        f"local.{key}={value:g} turns off what local={option(exp.local)} adds: its steps are plain ones"
-        for key, value in exp.local.adds_nothing_at.items()
-        if getattr(exp.local, key) == value
-    )
+    for key, value in exp.local.adds_nothing_at.items():
+        if getattr(exp.local, key) == value:
+            text = [*value] if isinstance(value, tuple) else f"{value:g}"
+            yield f"local.{key}={text} turns off what local={option(exp.local)} adds: its steps are plain ones"
 
 
 def _attack_without_effect(exp: Experiment, clients: int, participants: int | None) -> Iterator[str]:

@@ -143,7 +143,15 @@ def test_what_has_no_effect_is_said(words: tuple[str, ...], told: str | None):
 
 
 @pytest.mark.parametrize(
-    "word", ["prox local.mu=0", "moon local.mu=0", "fedlc local.tau=0", "fedntd local.beta=0", "fedrs local.alpha=1"]
+    "word",
+    [
+        "prox local.mu=0",
+        "moon local.mu=0",
+        "fedlc local.tau=0",
+        "fedntd local.beta=0",
+        "fedrs local.alpha=1",
+        "fedrep local.layers=[]",
+    ],
 )
 def test_a_rule_that_adds_nothing_says_so_and_is_plain(word, tmp_path):
     rule, value = word.split()

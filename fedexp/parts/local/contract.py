@@ -56,7 +56,7 @@ class LocalRule(Workload):
 
     judging_fraction = 0.0  # of a client's training examples, held out to judge other clients' models on
 
-    adds_nothing_at: ClassVar[Mapping[str, float]] = {}  # by key, the value at which steps are plain
+    adds_nothing_at: ClassVar[Mapping[str, float | tuple[str, ...]]] = {}  # by key, the value at which steps are plain
 
     lr: Annotated[float, Positive] = 0.1
 

@@ -2,7 +2,7 @@
 
 The head (`layers`, by default the last linear layer) keeps its first values in all rounds, at every client and in the
 global model, and is not sent. In the paper each client then tunes the whole network on its own examples:
-`evaluation.fine_tune_epochs`.
+`evaluation.fine_tune_epochs`. With `layers=[]` there is no head, and without tuning it is FedAvg.
 """
 
 import numpy as np

@@ -6,7 +6,7 @@ is, as with `local=personal_layer`. In algorithm 1 the body takes one step. The 
 the head for ten epochs, then the body: for one on CIFAR-10 with two classes a client (`epochs=1 head_epochs=10`), for
 five in the others. The optimizer starts anew in each round, but not between head and body, which have momentum of their
 own. In the paper the head is trained once more before a client's model is measured; here that is
-`evaluation.fine_tune_epochs`, of the whole network.
+`evaluation.fine_tune_epochs`, of the whole network. With `layers=[]` there is no head to train: FedAvg.
 """
 
 from typing import Annotated
@@ -22,11 +22,16 @@ class FedRep(FedBABU):
 
     head_epochs: Annotated[int, Range(1)] = 1
 
+    @property
+    def first_epochs(self) -> int:
+        """How many epochs the first phase has: none where there is no head."""
+        return 0 if self.layers == () else self.head_epochs
+
     def steps_in(self, epoch: int) -> int:
-        return self.head_epochs * epoch + super().steps_in(epoch)
+        return self.first_epochs * epoch + super().steps_in(epoch)
 
     def passes(self, examples: np.ndarray) -> np.ndarray:
-        return self.head_epochs + super().passes(examples)
+        return self.first_epochs + super().passes(examples)
 
     def first_phase(self, steps: int, epoch: int) -> np.ndarray:
-        return np.arange(steps) < self.head_epochs * epoch
+        return np.arange(steps) < self.first_epochs * epoch

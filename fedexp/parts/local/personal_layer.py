@@ -8,7 +8,7 @@ client that was ever selected; the server's own row (`selector=hybridfl`) has it
 
 With `layers=norms` the layers of batch normalisation stay, trainable entries and statistics alike: FedBN (Li et al.
 2021, arXiv 2102.07623). With `layers=body` all stays but the last linear layer: LG-FedAvg (Liang et al. 2020, arXiv
-2001.01523), without its auxiliary losses of the representations.
+2001.01523), without its auxiliary losses of the representations. With `layers=[]` nothing stays: FedAvg.
 
 In the experiments of FedBN all clients take part in every round; LG-FedAvg asks a tenth of them, and its authors'
 program averages more than the last layer: on MNIST the last three of five.
@@ -20,7 +20,7 @@ clients' own models, and `evaluation.local_models` those of a round's participan
 
 from collections.abc import Collection
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -56,15 +56,9 @@ class PersonalLayer(HeavyBall):
 
     keeps_rows = True
 
-    layers: tuple[str, ...] | Literal["norms", "body"] | None = None
+    adds_nothing_at: ClassVar = {"layers": ()}
 
-    def check(self) -> None:
-        super().check()
-        if self.layers == ():
-            raise ConfigError(
-                "PersonalLayer.layers must name what stays with the clients, got []; use null for the last linear "
-                "layer, or local=sgd"
-            )
+    layers: tuple[str, ...] | Literal["norms", "body"] | None = None
 
     @property
     def fine_tuning_rule(self) -> LocalRule:
@@ -97,7 +91,7 @@ class PersonalLayer(HeavyBall):
                     f"layers are {layer_patterns}"
                 )
         columns = self.private_columns(layout)
-        if len(columns) == 0:
+        if len(columns) == 0 and self.layers != ():
             raise ConfigError(
                 f"local.layers must be given for model={option(model)}, which has no linear layer; its layers are "
                 f"{layer_patterns}"

@@ -104,6 +104,30 @@ def test_its_limits_are_fedavg_to_the_byte(tiny: Tiny, engine: str, limit: str |
     assert torch.equal(mine.models[0].flat, theirs.models[0].flat) == (limit is not None)
 
 
+@pytest.mark.law("local=fedala", "A = 0 for all layers is training alone, A = 1 is FedAvg, to the byte")
+@ENGINES
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_with_all_weights_0_it_is_training_alone_and_with_1_fedavg(tiny: Tiny, engine: str, weight: float):
+    """The weights do not learn, and are put into the memory once every client has a model of its own."""
+    words = (*WORDS[1:], "selector=all", "rounds=4", "local.momentum=0.9", f"engine={engine}")
+    words = (*words, "evaluation.personal_fraction=0.2")
+    ours = world_of(tiny(WORDS[0], *words, "local.top_layers=null", "local.eta=0"))
+    alone = world_of(tiny("local=sgd", *words, *["scenario.training=local"] * (weight == 0)))
+    columns, state = ours.layout.parameters, ours.initial_state()
+    for number, (theirs, *_) in enumerate(rounds_with_rows(alone)):
+        state = run_round(ours.exp, ours, state)[0]
+        memory = state.memory["local"]
+        own_rows = personal_models(alone.exp, alone, theirs, EVERYONE)
+        assert torch.equal(memory["rows"], own_rows) or weight == 1
+        assert torch.equal(state.models[0].flat, theirs.models[0].flat) or weight == 0
+        if number == 0:
+            weights = {"owner": torch.arange(6), "rows": torch.full((6, columns), weight)}
+            state = replace(state, memory=state.memory | {"local": memory | {"weights": weights}})
+            continue
+        assert torch.equal(memory["weights"]["rows"], torch.full((6, columns), weight))
+        assert torch.equal(personal_models(ours.exp, ours, state, EVERYONE), own_rows)
+
+
 @ENGINES
 def test_lower_layers_are_received_and_weights_are_shares(tiny: Tiny, engine: str):
     world = world_of(tiny(*WORDS, "selector=all", "rounds=3", "local.eta=20", f"engine={engine}"))

@@ -5,7 +5,7 @@ import pytest
 import torch
 from plain_training import float_type, plain_pytorch
 from torch import nn
-from worlds import Tiny, first_round, rounds_with_rows, train_first_round, world_of
+from worlds import Tiny, demand_same_rounds, first_round, rounds_with_rows, train_first_round, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
@@ -75,6 +75,18 @@ def test_without_tuning_clients_use_the_global_model(tiny: Tiny):
     world = world_of(tiny("algorithm=fedbabu", "model.hidden=[6]", "rounds=1", "evaluation.fine_tune_epochs=null"))
     [(state, _, _)] = rounds_with_rows(world)
     assert torch.equal(personal_models(world.exp, world, state, np.array([3]))[0], state.models[0].flat)
+
+
+@pytest.mark.law("local=fedbabu", "without a head (layers=[]) and without tuning it is FedAvg, to the byte")
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_without_head_and_tuning_it_is_fedavg_to_the_byte(tiny: Tiny, engine: str):
+    words = (*UNEQUAL, "rounds=3", "local.momentum=0.9", "local.weight_decay=0.1", f"engine={engine}")
+    words = (*words, "evaluation.fine_tune_epochs=null", "evaluation.personal_fraction=0.2")
+    world, fedavg = world_of(tiny("algorithm=fedbabu", *words, "local.layers=[]")), world_of(tiny("local=sgd", *words))
+    compatibility.refuse(world.exp)
+    demand_same_rounds(world, fedavg)
+    state, clients = [*rounds_with_rows(world)][-1][0], np.array([1, 4])
+    assert torch.equal(personal_models(world.exp, world, state, clients), state.models[0].flat.expand(2, -1))
 
 
 @pytest.mark.parametrize(

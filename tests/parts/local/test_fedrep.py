@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 from plain_training import plain_pytorch
-from worlds import Tiny, first_round, rounds_with_rows, train_first_round, world_of
+from worlds import Tiny, demand_same_rounds, first_round, rounds_with_rows, train_first_round, world_of
 
 from fedexp.parts.local.fedrep import FedRep
+from fedexp.simulation.setup import compatibility
 
 UNEQUAL = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "model.hidden=[6]")
 HEAD, BODY = ("3.weight", "3.bias"), ("1.weight", "1.bias")
@@ -20,6 +21,10 @@ def test_the_first_epochs_are_the_heads_by_hand():
     assert rule.first_phase(6, 2).tolist() == [True, True, True, True, False, False]
     assert FedRep(epochs=None, steps=1).first_phase(3, 2).tolist() == [True, True, False]
     assert rule.passes(np.array([5, 9])).tolist() == [3, 3]
+    headless = FedRep(epochs=1, head_epochs=2, layers=())
+    assert headless.steps_in(2) == 2
+    assert headless.first_phase(2, 2).tolist() == [False, False]
+    assert headless.passes(np.array([5, 9])).tolist() == [1, 1]
 
 
 @pytest.mark.law("local=fedrep", "a client trains the head under a still body, then the body under a still head")
@@ -65,3 +70,23 @@ def test_heads_stay_with_their_clients_and_bodies_are_averaged(tiny: Tiny):
         heads = state.memory["personal"]["rows"]
         assert len(heads) == len(sent.owner)
         assert len({tuple(row.tolist()) for row in heads}) == len(heads)
+
+
+@pytest.mark.law("local=fedrep", "without a head (layers=[]) it is FedAvg, to the byte")
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_without_a_head_it_is_fedavg_to_the_byte(tiny: Tiny, engine: str):
+    words = (*UNEQUAL, "rounds=3", "local.momentum=0.9", "aggregator.weighting=uniform", f"engine={engine}")
+    words = (*words, "evaluation.personal_fraction=0.2")
+    world = world_of(tiny("algorithm=fedrep", *words, "local.layers=[]", "local.head_epochs=2"))
+    compatibility.refuse(world.exp)
+    demand_same_rounds(world, world_of(tiny("local=sgd", *words)))
+
+
+@pytest.mark.law("local=fedrep", "both phases at once are FedPer, to the byte")
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_both_phases_at_once_are_fedper_to_the_byte(tiny: Tiny, engine: str, monkeypatch: pytest.MonkeyPatch):
+    """No setting says so: here the mask of the phases is taken away, which leaves their steps."""
+    words = (*UNEQUAL, "rounds=3", "local.momentum=0.9", "local.weight_decay=0.1", f"engine={engine}")
+    monkeypatch.setattr(FedRep, "phase_columns", lambda *_: None)
+    fedrep = world_of(tiny("local=fedrep", *words, "local.epochs=1", "local.head_epochs=2"))
+    demand_same_rounds(fedrep, world_of(tiny("local=personal_layer", *words, "local.epochs=3")))

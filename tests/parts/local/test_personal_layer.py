@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
-from worlds import world_of
+from worlds import demand_same_rounds, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
@@ -86,6 +86,18 @@ def test_lg_fedavg_shares_the_last_layer_alone_as_its_complement_does(tiny: Tiny
         assert all(torch.equal(row, own(theirs)[client]) for client, row in own(ours).items())
     statistics = Layout(("0.weight", "1.weight", "1.bias", "1.mean"), ((2, 1, 1), (3, 2), (3,), (2,)), 3)
     assert PersonalLayer(layers="body").private_columns(statistics).tolist() == [0, 1, 11, 12]
+
+
+@pytest.mark.law("local=personal_layer", "LG-FedAvg with all layers shared (layers=[]) is FedAvg, to the byte")
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_where_nothing_stays_it_is_fedavg_to_the_byte(tiny: Tiny, engine: str):
+    words = ("model.hidden=[5]", "rounds=3", "local.momentum=0.9", f"engine={engine}")
+    words = (*words, "evaluation.personal_fraction=0.2")
+    world = world_of(tiny("algorithm=lg_fedavg", *words, "local.layers=[]"))
+    compatibility.refuse(world.exp)
+    demand_same_rounds(world, world_of(tiny("local=sgd", *words)))
+    state = lived(world, 2)[-1][0]
+    assert torch.equal(personal.personal_models(world.exp, world, state, np.array([2]))[0], state.models[0].flat)
 
 
 @pytest.mark.law(
@@ -303,7 +315,6 @@ def test_layers_come_back_from_disk(tiny: Tiny, tmp_path: Path):
             ("local.layers=[9.*]",),
             r"local\.layers must match entries of model=mlp, but 9\.\* matches none; .* 1\.\*, 3",
         ),
-        (("local.layers=[]",), r"local\.layers must name what stays with the clients, got \[\]; use null"),
         (("local.layers=['*']",), r"local=personal_layer must leave something to share, but all layers of model=mlp"),
         (("model.hidden=[]",), "local=personal_layer must leave something to share"),
         (("aggregator=pfnm",), "local=personal_layer keeps entries of the network from round to round"),
