@@ -1,4 +1,4 @@
-"""Clients trained in plain PyTorch, step by step, which rules are compared with."""
+"""Clients trained in plain PyTorch or by autograd, step by step, which rules are compared with."""
 
 from typing import Any
 
@@ -6,7 +6,26 @@ import torch
 from torch import nn
 from worlds import first_round
 
+from fedexp.parts import Loss, ModelOutputs
+from fedexp.parts.local.sgd import SGD
 from fedexp.simulation.world import World
+
+# The gradient of the loss alone has formulas of its own, which round otherwise than the sum that autograd makes.
+AUTOGRAD_SGD = ("local=sgd", "local._target_=plain_training.AutogradSGD")
+
+
+class AutogradSGD(SGD):
+    """SGD that takes its gradients as rules with a cost of their own do."""
+
+    def cost(
+        self,
+        loss: Loss,
+        own_outputs: ModelOutputs,
+        reference_outputs: tuple[ModelOutputs, ...],
+        targets: torch.Tensor,
+        counts: torch.Tensor | None,
+    ) -> torch.Tensor:
+        return super().cost(loss, own_outputs, reference_outputs, targets, counts)
 
 
 def plain_pytorch(world: World, row: int, frozen: list[tuple[str, ...]], **options: Any) -> torch.Tensor:

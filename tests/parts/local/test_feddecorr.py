@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from plain_training import AUTOGRAD_SGD
 from torch import nn
-from worlds import Tiny, first_round, train_first_round, world_of
+from worlds import Tiny, demand_same_rounds, first_round, train_first_round, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
@@ -54,7 +55,15 @@ def test_a_client_does_what_plain_pytorch_does(tiny: Tiny):
         torch.testing.assert_close(out[0, :-2], world.layout.flatten(network), atol=1e-9, rtol=0)
 
 
-@pytest.mark.law("local=feddecorr", "beta = 0 is SGD")
+@pytest.mark.law("local=feddecorr", "beta = 0 is FedAvg, to the byte where autograd takes the gradients of both")
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_without_the_cost_it_is_fedavg_to_the_byte(tiny: Tiny, engine: str):
+    words = (*UNEQUAL, "rounds=3", "local.momentum=0.9", f"engine={engine}")
+    world = world_of(tiny("algorithm=feddecorr", *words, "local.beta=0"))
+    demand_same_rounds(world, world_of(tiny(*AUTOGRAD_SGD, *words)))
+
+
+@pytest.mark.law("local=feddecorr", "beta = 0 is SGD, whichever formula gives the gradient")
 @pytest.mark.usefixtures("_double")
 def test_the_engines_agree_and_without_the_cost_it_is_sgd(tiny: Tiny):
     one, other = (train_first_round(world_of(tiny(*FEDDECORR, f"engine={engine}"))) for engine in ("loop", "stacked"))

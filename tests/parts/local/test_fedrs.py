@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 from own_targets import told
+from plain_training import AUTOGRAD_SGD
 from torch.nn import functional as F
-from worlds import Tiny, first_round, train_first_round, world_of
+from worlds import Tiny, demand_same_rounds, first_round, train_first_round, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
@@ -50,7 +51,15 @@ def test_a_client_does_what_plain_pytorch_does(tiny: Tiny):
         torch.testing.assert_close(out[0, :-2], world.layout.flatten(network), atol=1e-9, rtol=0)
 
 
-@pytest.mark.law("local=fedrs", "alpha = 1 is SGD")
+@pytest.mark.law("local=fedrs", "alpha = 1 is FedAvg, to the byte where autograd takes the gradients of both")
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_with_alpha_1_it_is_fedavg_to_the_byte(tiny: Tiny, engine: str):
+    words = (*UNEQUAL, "rounds=3", "local.momentum=0.9", f"engine={engine}")
+    world = world_of(tiny("algorithm=fedrs", *words, "local.alpha=1"))
+    demand_same_rounds(world, world_of(tiny(*AUTOGRAD_SGD, *words)))
+
+
+@pytest.mark.law("local=fedrs", "alpha = 1 is SGD, whichever formula gives the gradient")
 @pytest.mark.usefixtures("_double")
 def test_the_engines_agree_and_with_alpha_1_it_is_sgd(tiny: Tiny):
     one, other = (train_first_round(world_of(tiny(*FEDRS, f"engine={engine}"))) for engine in ("loop", "stacked"))

@@ -8,9 +8,10 @@ import pytest
 import torch
 from composing import experiment
 from own_targets import told
+from plain_training import AUTOGRAD_SGD
 from torch import nn
 from torch.nn import functional as F
-from worlds import Tiny, first_round, world_of
+from worlds import Tiny, demand_same_rounds, first_round, world_of
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import State, Uploads
@@ -80,7 +81,15 @@ def test_the_engines_agree(tiny: Tiny):
         torch.testing.assert_close(one[0].models[0].flat, other[0].models[0].flat, atol=1e-9, rtol=0)
 
 
-@pytest.mark.law("local=moon", "mu = 0 is SGD")
+@pytest.mark.law("local=moon", "mu = 0 is FedAvg, to the byte where autograd takes the gradients of both")
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_without_weight_it_is_fedavg_to_the_byte(tiny: Tiny, engine: str):
+    words = (*MOON[1:], "rounds=3", "local.momentum=0.9", f"engine={engine}")
+    world = world_of(tiny(MOON[0], *words, "local.mu=0"))
+    demand_same_rounds(world, world_of(tiny(*AUTOGRAD_SGD, *words)))
+
+
+@pytest.mark.law("local=moon", "mu = 0 is SGD, whichever formula gives the gradient")
 @pytest.mark.law("local=moon", "the first round is SGD's whatever mu is, as the last model is the received one")
 @pytest.mark.usefixtures("_double")
 def test_without_weight_or_in_the_first_round_it_is_sgd(tiny: Tiny):
