@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from worlds import first_round
 
-from fedexp.core.values import State
+from fedexp.core.values import Memory, State
 from fedexp.simulation import context
 from fedexp.simulation.local_task import make_task
 from fedexp.simulation.measures.own_models import personal_models
@@ -17,14 +17,14 @@ def own_models(world: World, state: State) -> torch.Tensor:
     return personal_models(world.exp, world, state, CLIENTS)
 
 
-def train_pairs(world: World) -> tuple[torch.Tensor, World]:
-    """The rows `[private | shared]` that the companions of a first round end with, and their world."""
+def train_pairs(world: World, memory: Memory | None = None) -> tuple[torch.Tensor, World]:
+    """The rows `[private | shared]` that the companions of a first round end with, given theirs, and their world."""
     task = first_round(world)
     rule = world.exp.local.companion
     assert rule is not None
     beside = world.with_rule(rule)
     start = beside.exp.local.extend_rows(task.start, world.layout)
-    pairs = make_task(beside.exp, start, task.plan, task.batches, {}, context.make_context(beside, 1))
+    pairs = make_task(beside.exp, start, task.plan, task.batches, memory or {}, context.make_context(beside, 1))
     out = torch.zeros(6, beside.layout.size, dtype=torch.float64)
     for rows in beside.trainer.groups(pairs, 1):
         out[rows] = beside.trainer.run(pairs, rows)[:, :-2].double()

@@ -85,15 +85,15 @@ def folded(
     return models[0].flat, memory
 
 
-def demand_same_rounds(ours: World, theirs: World) -> None:
-    """Fails unless all rounds of two runs send and come to the same, byte by byte."""
+def demand_same_rounds(ours: World, theirs: World, measures: tuple[str, ...] = ("train_loss", "mb_up")) -> None:
+    """Fails unless all rounds of two runs send, come to and measure the same, byte by byte."""
     for (state, row, sent), (other_state, other_row, other_sent) in zip(
         rounds_with_rows(ours), rounds_with_rows(theirs), strict=True
     ):
         assert sent.owner.tolist() == other_sent.owner.tolist()
         assert torch.equal(sent.delta, other_sent.delta)
         assert torch.equal(state.models[0].flat, other_state.models[0].flat)
-        assert (row["train_loss"], row["mb_up"]) == (other_row["train_loss"], other_row["mb_up"])
+        assert [row[name] for name in measures] == [other_row[name] for name in measures]
 
 
 def same(one: Any, other: Any) -> bool:

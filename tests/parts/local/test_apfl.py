@@ -1,21 +1,25 @@
 """APFL: a step by hand, its limits, a client's training in plain PyTorch on both engines, the weight that learns."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from pairs import own_models, train_pairs
+from plain_training import AUTOGRAD_SGD
 from torch import nn
 from torch.func import functional_call
-from worlds import Tiny, first_round, rounds_with_rows, world_of
+from worlds import Tiny, demand_same_rounds, first_round, rounds_with_rows, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout
 from fedexp.parts.local.apfl import APFLCompanion
+from fedexp.simulation.round import run_round
 from fedexp.simulation.setup import compatibility
 
+ENGINES = pytest.mark.parametrize("engine", ["loop", "stacked"])
 WORDS = ("model.hidden=[6]", "local.epochs=2", "rounds=2")
 
 
@@ -63,28 +67,41 @@ def test_a_client_does_what_plain_pytorch_does(tiny: Tiny, engine: str):
         torch.testing.assert_close(out[row], torch.cat([torch.tensor([alpha]).double(), v, w]), atol=1e-9, rtol=0)
 
 
-@pytest.mark.law("local=apfl", "alpha = 0: the global models are FedAvg's, to the byte")
-@pytest.mark.law("local=apfl", "alpha = 0: a client's own model is the one that it trained for FedAvg")
-@pytest.mark.parametrize("engine", ["loop", "stacked"])
-def test_the_global_path_is_fedavgs_and_at_0_so_are_the_local_models(tiny: Tiny, engine: str):
-    words = (*WORDS, "selector=all", f"engine={engine}")
-    apfl, fedavg = (world_of(tiny(*rule, *words)) for rule in (("local=apfl", "local.alpha=0"), ("local=sgd",)))
-    before = fedavg.first.flat
-    for (ours, _, _), (theirs, _, sent) in zip(rounds_with_rows(apfl), rounds_with_rows(fedavg), strict=True):
-        assert torch.equal(ours.models[0].flat, theirs.models[0].flat)
-        trained = (before + sent.delta)[np.argsort(sent.owner)]
-        torch.testing.assert_close(own_models(apfl, ours), trained, atol=1e-5, rtol=1e-4)
-        before = theirs.models[0].flat
+@pytest.mark.law("local=apfl", "the global models are FedAvg's for every alpha, to the byte")
+@ENGINES
+@pytest.mark.parametrize("alpha", ["0", "0.3"])
+def test_the_global_path_is_fedavgs_to_the_byte(tiny: Tiny, engine: str, alpha: str):
+    words = (*WORDS, "local.momentum=0.9", f"engine={engine}")
+    apfl = world_of(tiny("local=apfl", f"local.alpha={alpha}", *words))
+    demand_same_rounds(apfl, world_of(tiny("local=sgd", *words)))
 
 
-@pytest.mark.law("local=apfl", "alpha = 1 is training alone")
-@pytest.mark.parametrize("engine", ["loop", "stacked"])
-def test_at_1_clients_train_alone(tiny: Tiny, engine: str):
-    words = (*WORDS, "selector=all", "evaluation.personal_fraction=0.3", f"engine={engine}")
+@pytest.mark.law(
+    "local=apfl",
+    "alpha = 0: a client's own model is the one that it trained for FedAvg, to the byte where autograd takes both "
+    "gradients",
+)
+@ENGINES
+def test_at_0_a_client_uses_what_it_trained_for_fedavg_to_the_byte(tiny: Tiny, engine: str):
+    """Each round begins from the same model: FedAvg's own path through autograd rounds otherwise."""
+    words = (*WORDS, "selector=all", "local.momentum=0.9", f"engine={engine}")
+    apfl, fedavg = (world_of(tiny(*rule, *words)) for rule in (("local=apfl", "local.alpha=0"), AUTOGRAD_SGD))
+    state, plain = apfl.initial_state(), fedavg.initial_state()
+    for _ in range(2):
+        received = state.models[0].flat
+        _, _, sent = run_round(fedavg.exp, fedavg, replace(plain, round=state.round, models=state.models))
+        state, _, _ = run_round(apfl.exp, apfl, state)
+        assert torch.equal(own_models(apfl, state) - received, sent.delta[np.argsort(sent.owner)])
+
+
+@pytest.mark.law("local=apfl", "alpha = 1 is training alone, to the byte where autograd takes both gradients")
+@ENGINES
+def test_at_1_clients_train_alone_to_the_byte(tiny: Tiny, engine: str):
+    words = (*WORDS, "selector=all", "local.momentum=0.9", "evaluation.personal_fraction=0.3", f"engine={engine}")
     apfl = world_of(tiny("local=apfl", "local.alpha=1", *words))
-    alone = world_of(tiny("local=sgd", "scenario.training=local", *words))
+    alone = world_of(tiny(*AUTOGRAD_SGD, "scenario.training=local", *words))
     for (ours, _, _), (theirs, _, _) in zip(rounds_with_rows(apfl), rounds_with_rows(alone), strict=True):
-        torch.testing.assert_close(own_models(apfl, ours), own_models(alone, theirs), atol=1e-5, rtol=1e-4)
+        assert torch.equal(own_models(apfl, ours), own_models(alone, theirs))
 
 
 def test_what_is_kept_comes_back_and_goes_on(tiny: Tiny):

@@ -9,8 +9,9 @@ import pytest
 import torch
 from own_losses import Costing
 from own_targets import told
+from plain_training import AUTOGRAD_SGD
 from torch.nn import functional as F
-from worlds import Tiny, first_round, rounds_with_rows, same, train_first_round, world_of
+from worlds import Tiny, demand_same_rounds, first_round, rounds_with_rows, same, train_first_round, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
@@ -173,6 +174,16 @@ def test_one_component_is_fedavg(tiny: Tiny, engine: str):
         assert row["train_loss"] == pytest.approx(other_row["train_loss"])
         assert (row["mb_up"], row["mb_down"]) == (other_row["mb_up"], other_row["mb_down"])
         assert not ours.memory["personal"]["rows"].any()
+
+
+@pytest.mark.law(
+    "local=fedem", "one component is FedAvg of a mixture of one, to the byte where autograd takes both gradients"
+)
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_one_component_is_fedavg_of_a_mixture_of_one_to_the_byte(tiny: Tiny, engine: str):
+    words = (*FEDEM[1:], "model.components=1", "rounds=3", "local.momentum=0.9", f"engine={engine}")
+    fedem, fedavg = world_of(tiny("local=fedem", *words)), world_of(tiny(*AUTOGRAD_SGD, *words))
+    demand_same_rounds(fedem, fedavg, ("train_loss",))  # FedAvg sends the share, too
 
 
 @pytest.mark.law("local=fedem", "a client's shares never leave it, whatever an attack puts there")

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 import torch
 from pairs import own_models, train_pairs
+from plain_training import AUTOGRAD_SGD
 from torch import nn
 from worlds import Tiny, first_round, rounds_with_rows, train_first_round, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
-from fedexp.parts.local.fedrod import balance_logits
+from fedexp.parts.local.fedrod import FedRoDCompanion, balance_logits
 from fedexp.simulation.setup import compatibility
 
+ENGINES = pytest.mark.parametrize("engine", ["loop", "stacked"])
 WORDS = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "model.hidden=[6]", "local.epochs=2")
 
 
@@ -25,16 +27,40 @@ def test_the_balanced_softmax_by_hand():
 
 @pytest.mark.law("local=fedrod", "with as many examples of every class a client sends what it sends for FedAvg")
 @pytest.mark.usefixtures("_double")
-def test_with_equal_counts_it_is_fedavg(tiny: Tiny):
-    words = ("federation=iid", "model.hidden=[6]", "local.epochs=2", "dataset.train_size=120")
+@ENGINES
+def test_with_equal_counts_it_is_fedavg(tiny: Tiny, engine: str):
+    """To the byte with one example of each, whose logarithm is 0; adding that of 7 to the logits rounds them."""
+    words = ("federation=iid", "model.hidden=[6]", "local.epochs=2", "local.momentum=0.9", f"engine={engine}")
     world = world_of(tiny("local=fedrod", *words))
-    task = first_round(world)
-    assert task.counts is not None
-    task.counts.fill_(7.0)
-    sgd = train_first_round(world_of(tiny("local=sgd", *words)))[:, :-2]
-    for row, expected in enumerate(sgd):
-        out = world.trainer.run(task, np.array([row]))[0, :-2]
-        torch.testing.assert_close(out, expected, atol=1e-9, rtol=0)
+    sgd = train_first_round(world_of(tiny(*AUTOGRAD_SGD, *words)))[:, :-2]
+    for count, tolerance in ((1.0, 0.0), (7.0, 1e-14)):
+        task = first_round(world)
+        assert task.counts is not None
+        task.counts.fill_(count)
+        for row, expected in enumerate(sgd):
+            out = world.trainer.run(task, np.array([row]))[0, :-2]
+            torch.testing.assert_close(out, expected, atol=tolerance, rtol=0)
+
+
+@pytest.mark.law("local=fedrod", "p = 0: a client uses the body and the generic head that it trained, to the byte")
+def test_without_a_personal_head_the_generic_one_answers(tiny: Tiny):
+    world = world_of(tiny("local=fedrod", *WORDS))
+    rule, trained = world.exp.local.companion, train_first_round(world)[:, :-2]
+    assert isinstance(rule, FedRoDCompanion)
+    assert torch.equal(rule.combine(rule.first_private(trained, world.layout), trained, world.layout), trained)
+    assert not torch.equal(rule.combine(torch.ones(6, 70), trained, world.layout), trained)
+
+
+@pytest.mark.law("local=fedrod", "whatever the personal head is, body and generic head train to the same bytes")
+@ENGINES
+def test_no_gradient_of_the_personal_head_reaches_the_body(tiny: Tiny, engine: str):
+    world = world_of(tiny("local=fedrod", *WORDS, "local.momentum=0.9", f"engine={engine}"))
+    noise = torch.randn(6, 70 + world.layout.size, generator=torch.Generator().manual_seed(0))
+    plain, _ = train_pairs(world)
+    moved, _ = train_pairs(world, {"owner": torch.arange(6), "rows": noise})
+    assert torch.equal(moved[:, 70:], plain[:, 70:])
+    assert (moved[:, :70] != plain[:, :70]).any(dim=1).all()
+    assert (plain[:, 70:] != world.first.flat).any(dim=1).all()
 
 
 @pytest.mark.law("local=fedrod", "the personal head passes no gradient on to the body")

@@ -7,6 +7,7 @@ from torch import nn
 from worlds import Tiny, first_round, rounds_with_rows, train_first_round, world_of
 
 from fedexp.parts.local.pfedme import PFedMe
+from fedexp.parts.local.sgd import SGD
 from fedexp.simulation.measures.own_models import personal_models
 
 WORDS = ("model.hidden=[6]", "local.batch_size=8", "federation=dirichlet", "federation.alpha=1")
@@ -44,14 +45,41 @@ def test_one_inner_step_is_sgd_at_the_product_of_the_rates(tiny: Tiny, engine: s
     rates = ("local.lr=0.02", "local.lam=10", "local.theta_lr=0.5", "local.inner_steps=1")
     ours = train_first_round(world_of(tiny("local=pfedme", *rates, *words)))
     sgd = world_of(tiny("local=sgd", "local.lr=0.1", *words))
-    torch.testing.assert_close(ours[:, : sgd.layout.size], train_first_round(sgd)[:, :-2], atol=1e-9, rtol=0)
+    torch.testing.assert_close(ours[:, : sgd.layout.size], train_first_round(sgd)[:, :-2], atol=1e-14, rtol=0)
+
+
+@pytest.mark.law(
+    "local=pfedme", "one inner step is SGD at the rate lr times lambda times theta_lr, to the byte if nothing rounds"
+)
+def test_one_inner_step_is_sgd_to_the_byte_where_nothing_rounds():
+    """Entries and gradients are whole numbers, rates powers of 2; w moves by w - theta, which rounds else."""
+    rng = np.random.default_rng(0)
+    start, *grads = (torch.from_numpy(rng.integers(-8, 9, (4, 5))).float() for _ in range(4))
+    ours, plain, slots = start.clone(), start.clone(), torch.zeros(2, 4, 5)
+    pfedme, sgd = PFedMe(lr=0.25, lam=2.0, theta_lr=0.125, inner_steps=1), SGD(lr=0.0625)
+    pfedme.fill(slots, start)
+    for number, grad in enumerate(grads):
+        pfedme.update(ours, grad, slots, torch.tensor(number + 1.0), None)
+        sgd.update(plain, grad, torch.zeros(0, 4, 5), torch.tensor(number + 1.0), None)
+        assert torch.equal(ours, plain)
+    assert not torch.equal(plain, start)
 
 
 @pytest.mark.law("local=pfedme", "lambda = 0: what is sent stays at the received model, to the byte")
-def test_without_a_bond_the_sent_model_stays(tiny: Tiny):
-    world = world_of(tiny("local=pfedme", "local.lam=0", *WORDS))
-    out = train_first_round(world)
-    assert torch.equal(out[:, : world.layout.size], world.first.flat.expand(len(out), -1))
+@pytest.mark.law("local=pfedme", "lambda = 0: a client uses what SGD comes to at the rate theta_lr, to the byte")
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_without_a_bond_the_sent_model_stays(tiny: Tiny, engine: str):
+    words = ("model.hidden=[6]", "local.batch_size=full", "local.order=file", f"engine={engine}")
+    rates = ("local.lam=0", "local.theta_lr=0.3", "local.lr=7", "local.inner_steps=4")
+    world, sgd = world_of(tiny("local=pfedme", *rates, *words)), world_of(tiny("local=sgd", "local.lr=0.3", *words))
+    out, size = train_first_round(world), world.layout.size
+    assert torch.equal(out[:, :size], world.first.flat.expand(len(out), -1))
+    epochs = world_of(tiny("local=sgd", "local.lr=0.3", "local.epochs=4", *words))
+    assert torch.equal(out[:, size : 2 * size], train_first_round(epochs)[:, :-2])
+    assert not torch.equal(out[:, size : 2 * size], train_first_round(sgd)[:, :-2])
+    *_, (state, _, sent) = rounds_with_rows(world)
+    assert torch.equal(state.models[0].flat, world.first.flat)
+    assert not sent.delta.any()
 
 
 @pytest.mark.usefixtures("_double")
