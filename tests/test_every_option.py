@@ -58,6 +58,8 @@ NEEDS = {
     "augment=crop_flip": IMAGES,
     "augment=transforms": IMAGES,
     "local=fedem": ("model=mixture",),
+    "local=feddyn": ("aggregator=feddyn",),
+    "aggregator=feddyn": ("local=feddyn",),
     "privacy=dp_sgd": SPENT,
     "privacy=client_local": SPENT,
     "privacy=client_central": (*SPENT, "aggregator.weighting=uniform"),

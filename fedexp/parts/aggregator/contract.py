@@ -4,7 +4,7 @@ Legend: C participants, D entries of a model.
 """
 
 from abc import abstractmethod
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ class Aggregator(Part):
     keeps_layout = True  # whether the proposal has the shape of the clients' networks
     keeps_rows = False  # whether it remembers what each client sent, or the sum of it
     own_starts = False  # whether clients start from models of their own, and the global one is only measured
+    client_keys: ClassVar[tuple[str, ...]] = ()  # keys that the local rule must have, too, with the same values
     needs_cohort = ""  # why all rows must have begun from one model, in words that end a refusal
     averages = False  # whether its proposal is the mean of the rows by their shares
     normalises = False  # whether it divides each update by how much its client trained

@@ -3,9 +3,12 @@
 h <- h - alpha / N sum over those that came of d_k, and the model is x + mean(d_k) - h / alpha on the trainable entries;
 buffers take the mean. h, zero at first, is the mean of the g_k that `local=feddyn` keeps, over all N clients with
 examples. alpha must be that of the clients, as in `algorithm=feddyn`; alpha = 0 is the uniform mean.
+
+h follows the d_k that arrive, and g_k what client k trained. So where messages are changed on their way (by an attack,
+by privacy that clips and noises them, by `pre_aggregation=arc`), h is no longer the mean of the g_k.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -20,6 +23,8 @@ class DynamicMean(Aggregator):
     needs_cohort = "remembers with the clients how far each went from the model of the round"
 
     weighting: Literal["uniform"] = "uniform"
+
+    client_keys: ClassVar = ("alpha",)
 
     alpha: Annotated[float, Range(0)] = 0.01
 

@@ -56,6 +56,8 @@ class LocalRule(Workload):
 
     judging_fraction = 0.0  # of a client's training examples, held out to judge other clients' models on
 
+    server_keys: ClassVar[tuple[str, ...]] = ()  # keys that the aggregator must have, too, with the same values
+
     adds_nothing_at: ClassVar[Mapping[str, float | tuple[str, ...]]] = {}  # by key, the value at which steps are plain
 
     lr: Annotated[float, Positive] = 0.1

@@ -12,7 +12,7 @@ was, and so does one whose message the server does not get: such a client took n
 g_k would be another one for ever, and its model would come to rest elsewhere.
 """
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -26,6 +26,9 @@ class FedDyn(AnyOptimizer):
 
     keeps_rows = True
     no_gradient_sum = "steps along what clients remember of earlier rounds, which is no gradient of this one"
+
+    server_keys: ClassVar = ("alpha",)
+    adds_nothing_at: ClassVar = {"alpha": 0.0}
 
     alpha: Annotated[float, Range(0)] = 0.01
 

@@ -14,6 +14,7 @@ def refuse(exp: Experiment) -> None:
     for row in ROWS:
         if row.holds(exp):
             raise ConfigError(row.sentence(exp))
+    refuse_keys(exp)
     clients = training_clients(exp)
     refuse_numbers(exp, clients)
     refuse_sizes(exp)
@@ -46,6 +47,17 @@ def training_clients(exp: Experiment) -> int | None:
             f"{copies} of {clients} clients; lower it or raise scenario.clients"
         )
     return clients - exp.evaluation.unseen_count(clients - copies)
+
+
+def refuse_keys(exp: Experiment) -> None:
+    """Raises ConfigError where clients and server share a number, but have two values of it."""
+    for key in exp.aggregator.client_keys:
+        server_value, client_value = getattr(exp.aggregator, key), getattr(exp.local, key)
+        if server_value != client_value:
+            raise ConfigError(
+                f"aggregator.{key} must be that of local={option(exp.local)}, local.{key}={client_value:g}, got "
+                f"{server_value:g}; set both to one value, or local.{key} alone with algorithm={option(exp.local)}"
+            )
 
 
 def refuse_numbers(exp: Experiment, clients: int | None) -> None:
