@@ -91,6 +91,11 @@ class PersonalLayer(HeavyBall):
                     f"layers are {layer_patterns}"
                 )
         columns = self.private_columns(layout)
+        if len(columns) == 0 and self.layers == "body" and last_linear_names(layout):
+            raise ConfigError(
+                f"local.layers=body must leave something with the clients, but model={option(model)} is its last "
+                f"linear layer alone: {layer_patterns}; use local=sgd or give the model more"
+            )
         if len(columns) == 0 and self.layers != ():
             raise ConfigError(
                 f"local.layers must be given for model={option(model)}, which has no linear layer; its layers are "

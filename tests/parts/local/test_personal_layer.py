@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional as F
 from worlds import demand_same_rounds, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout, State, Uploads
+from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.local.personal_layer import PersonalLayer, batch_norm_names, last_linear_names
+from fedexp.parts.model.contract import Model
 from fedexp.run.state import checkpoint
 from fedexp.simulation import context
 from fedexp.simulation.measures import own_models as personal
@@ -317,6 +320,11 @@ def test_layers_come_back_from_disk(tiny: Tiny, tmp_path: Path):
         ),
         (("local.layers=['*']",), r"local=personal_layer must leave something to share, but all layers of model=mlp"),
         (("model.hidden=[]",), "local=personal_layer must leave something to share"),
+        (
+            ("local.layers=body", "model=logistic"),
+            r"^local\.layers=body must leave something with the clients, but model=logistic is its last linear layer "
+            r"alone: 1\.\*; use local=sgd or give the model more$",
+        ),
         (("aggregator=pfnm",), "local=personal_layer keeps entries of the network from round to round"),
     ],
 )
@@ -356,6 +364,17 @@ def test_fedbn_averages_all_but_the_normalisation(tiny: Tiny):
         assert len({tuple(row.tolist()) for row in own(state).values()}) == 6
         ends.append(torch.cat([state.models[0].flat, *own(state).values()]))
     torch.testing.assert_close(*ends, atol=1e-9, rtol=0)
+
+
+def test_a_network_without_a_linear_layer_is_refused():
+    class Convolution(Model):
+        def network(self, facts: Facts) -> nn.Module:
+            return nn.Sequential(nn.Conv2d(1, 10, 8), nn.Flatten())
+
+    facts = Facts((1, 8, 8), 10, 100)
+    for layers in (None, "body"):
+        with pytest.raises(ConfigError, match=r"which has no linear layer; its layers are 0\.\*"):
+            PersonalLayer(layers=layers).refuse(Convolution(), facts)
 
 
 def test_norms_where_there_are_none_are_refused(tiny: Tiny):
