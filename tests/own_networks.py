@@ -39,6 +39,24 @@ class Deep(nn.Module):
         return self.last(x)
 
 
+class Counting(nn.Module):
+    """A linear layer that counts its batches: as a float, which travels with a model, and as an integer."""
+
+    def __init__(self, shape: tuple[int, ...], classes: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(int(torch.tensor(shape).prod()), classes)
+        self.batches: torch.Tensor
+        self.num_batches_tracked: torch.Tensor
+        self.register_buffer("batches", torch.zeros(1))
+        self.register_buffer("num_batches_tracked", torch.tensor(0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.training:
+            self.batches += 1
+            self.num_batches_tracked += 1
+        return self.linear(x.flatten(1))
+
+
 def failing(classes: int) -> nn.Module:
     """Never gives a network."""
     raise ZeroDivisionError(f"for {classes} classes")

@@ -2,7 +2,8 @@
 
 The step on the trainable entries is r mean(d_k) with r = max(1, sum_k p_k ||d_k||^2 / (2 (||mean||^2 + eps))), where
 p_k are the shares: in the paper 1 / C (algorithm 1). Updates that point apart have a short mean and a large r; of equal
-ones r is 1, which is FedAvg. Buffers take the mean. `rate` is r, a column of metrics.csv.
+ones r is 1, which is FedAvg. Lengths are those of trainable entries; buffers take the mean. `rate` is r, a column of
+metrics.csv.
 
 Deviations: the paper evaluates the mean of the last two models, which swing with a large r; here it is the last one.
 The authors' program weighs by examples, adds C eps in place of eps, and lets eps (0.001 for CIFAR, 0.1 for EMNIST)

@@ -84,6 +84,15 @@ def test_the_servers_update_is_that_of_a_client_with_the_public_examples(tiny: T
         assert not np.intersect1d(world.public_index, world.partition.indices).size
 
 
+def test_the_servers_length_is_that_of_trainable_entries(tiny: Tiny):
+    world = world_of(tiny(*PUBLIC, "model=torch", "model.factory=own_networks:Counting", "engine=loop"))
+    update = context.make_context(world, 1).public.train(world.first.flat) - world.first.flat
+    assert update[-1].item() == 2  # batches of 20 of its 30 examples
+    _, memory = folded(world, uploads_like(torch.ones(2, world.layout.size)))
+    norm = torch.linalg.vector_norm(update[:-1], dtype=torch.float64)
+    assert memory["aggregator"]["columns"]["server_norm"] == pytest.approx(norm.item(), rel=1e-12)
+
+
 def test_a_rule_that_counts_classes_counts_the_servers(tiny: Tiny):
     world = world_of(tiny(*PUBLIC, "local=fedlc"))
     ctx = context.make_context(world, 1)

@@ -14,7 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from matrices import equal_shares, normal
-from worlds import Tiny, uploads_like, world_of
+from worlds import Tiny, folded, rounds_with_rows, uploads_like, world_of
 
 from fedexp.core.values import Weights
 from fedexp.maths.rows import distances_to
@@ -215,3 +215,42 @@ def test_a_client_without_examples_changes_nothing(tiny: Tiny, word: str):
         models[name] = model.flat
     torch.testing.assert_close(models["with"], models["without"], rtol=1e-6, atol=1e-6)
     assert not torch.equal(models["with"], world.first.flat)
+
+
+COUNTING = ("model=torch", "model.factory=own_networks:Counting", "engine=loop")
+BY_LENGTH = {
+    "extrapolation": ("aggregator.eps=0.1",),
+    "qfedavg": ("aggregator.lr=0.1",),
+    "fedmgda": (),
+    "fltrust": ("scenario.public_fraction=0.2",),
+}
+
+
+@pytest.mark.law("aggregator=extrapolation", "buffers have no part in lengths, to the byte, and take the mean")
+@pytest.mark.law("aggregator=qfedavg", "buffers have no part in lengths, to the byte, and take the mean")
+@pytest.mark.law("aggregator=fedmgda", "buffers have no part in lengths, to the byte, and take the mean")
+@pytest.mark.law("aggregator=fltrust", "buffers have no part in lengths, to the byte, and take the mean")
+@pytest.mark.parametrize("name", BY_LENGTH)
+def test_buffers_have_no_part_in_lengths_and_take_the_mean(tiny: Tiny, name: str):
+    """Counters that all clients move by the same move by as much, and nothing else does."""
+    world = world_of(tiny(*COUNTING, f"aggregator={name}", *BY_LENGTH[name]))
+    parameters, ends = world.layout.parameters, []
+    assert world.layout.size == parameters + 1  # the integer is no entry
+    for moved in (0.0, 4096.0):
+        rows = torch.randn(4, world.layout.size, generator=torch.Generator().manual_seed(0))
+        rows[:, parameters:] = moved
+        uploads = replace(uploads_like(rows), exact=np.array([[1.0, 0.5], [2.0, 1.0], [0.5, 0.5], [4.0, 3.0]]))
+        model, _ = folded(world, uploads)
+        ends.append(model[:parameters])
+        assert model[parameters:].item() == moved
+    assert torch.equal(*ends)
+    assert not torch.equal(ends[0], world.first.flat[:parameters])
+
+
+@pytest.mark.parametrize("name", BY_LENGTH)
+def test_a_counter_of_batches_counts_those_of_a_client(tiny: Tiny, name: str):
+    """Two epochs of two batches a round, for six clients with 20 (with public data 16) examples each."""
+    words = ("local.epochs=2", "local.batch_size=10", "selector=all", "rounds=3", "evaluation.client_losses=exact")
+    world = world_of(tiny(*COUNTING, f"aggregator={name}", *BY_LENGTH[name], *words))
+    for number, (state, *_) in enumerate(rounds_with_rows(world), 1):
+        assert state.models[0].flat[-1].item() == 4 * number
