@@ -19,9 +19,13 @@ from fedexp.parts.aggregator.client_losses import finite_losses
 
 
 def tilted_shares(losses: np.ndarray, counts: np.ndarray, t: float) -> np.ndarray:
-    """Shares `[C]`, summing to one, in proportion to counts exp(t losses)."""
-    exponents = np.where(counts > 0, t * losses, -np.inf)
-    tilted = counts * np.exp(exponents - exponents.max())
+    """Shares `[C]`, summing to one, in proportion to counts exp(t losses); at least one of `counts [C]` is above 0."""
+    with np.errstate(over="ignore"):  # an exponent of -inf is right: its client has no share
+        exponents = np.where(counts > 0, t * losses, -np.inf)
+        if not np.isfinite(exponents.max()):
+            heaviest = (losses[counts > 0] * np.sign(t)).max() * np.sign(t)
+            exponents = np.where(counts > 0, t * (losses - heaviest), -np.inf)
+        tilted = counts * np.exp(exponents - exponents.max())
     return tilted / tilted.sum()
 
 
