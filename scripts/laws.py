@@ -1,18 +1,25 @@
-"""Writes the laws that the tests hold, from their `law` markers, into docs/laws.md; no test is imported or run.
+"""Writes docs/laws.md: the laws that the tests hold, from their `law` markers, and which of them public programs keep.
+
+No test and no program is run: what programs did is in scripts/laws/results.csv.
 
 python scripts/laws.py            writes
 python scripts/laws.py --check    says whether the page is out of date, and fails if it is
 """
 
 import ast
+import csv
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from textwrap import fill
+from typing import Any
+
+import yaml
 
 from fedexp.config import catalog
+from fedexp.report.draw.markdown import Grid
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -21,6 +28,7 @@ from scripts.options import COLUMNS, CONF, write_or_check  # noqa: E402
 
 TESTS = ROOT / "tests"
 PAGE = ROOT / "docs" / "laws.md"
+PROGRAMS = ROOT / "scripts" / "laws"
 MARKER = "pytest.mark.law"
 FORM = f'@{MARKER}("GROUP=OPTION", "the law in one line"), or "GROUP" for each of its options, above a test'
 HEAD = """
@@ -38,6 +46,19 @@ The tests of one method, and those of all:
 
 `python scripts/laws.py` makes this page from the markers of the tests: `{marker}(option, law)`.
 """
+
+ON_PROGRAMS = """
+## Public programs on two quadratics
+
+Here programs were installed and run whole, by `python scripts/laws/run.py`; what was only read is not in the table.
+Two clients take part in every round, with the costs c / 2 |w - m|^2: curvatures c of 1 and 3, minima m of (0, 1) and
+(4, -1). The first model is (1, 1), the joint optimum (3, -0.5). The quadratics stand where a program takes the
+cross-entropy, and the model and the data are ours; rounds, clients, server and, but for what a law names, the defaults
+are the program's. A program keeps a law if it ends within {tolerance:g} of where the law says. Whoever mends a program
+gets a new line.
+"""
+TOLERANCE = 0.005
+FAR = 1e4
 
 
 @dataclass(frozen=True, order=True)
@@ -79,7 +100,50 @@ def page(laws: Sequence[Law]) -> str:
         members = [law for law in laws if law.group == group]
         if members:
             lines += [f"## {group}", "", f"{purpose[0].upper()}{purpose[1:]}.", "", *_chapter(members)]
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(lines).rstrip() + "\n" + program_table(*read_programs(PROGRAMS))
+
+
+def read_programs(folder: Path) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """What was tried on public programs, by its name, and a line for each run of one."""
+    with (folder / "results.csv").open(newline="", encoding="utf-8") as file:
+        return yaml.safe_load((folder / "laws.yml").read_text(encoding="utf-8")), [*csv.DictReader(file)]
+
+
+def program_table(tries: Mapping[str, Any], runs: Sequence[Mapping[str, str]]) -> str:
+    """The chapter on public programs: for each law where each program ended, and whether that keeps the law."""
+    ends = {(run["program"], run["law"]): run for run in runs}
+    text = [ON_PROGRAMS.format(tolerance=TOLERANCE)]
+    for name, how in tries.items():
+        ran = [run for run in runs if run["law"] == name]
+        if ran and ("ends_at" in how or "like" in how):
+            option, sentence = how["law"]
+            rows = [
+                [f"{run['program']} {run['version']}", run["file"], _end(run), _verdict(how, run, ends), run["date"]]
+                for run in ran
+            ]
+            heads = ["program", "file", "ends at", "keeps it", "date"]
+            table = Grid(heads, rows, texts=len(heads)).markdown()
+            failed = [f"{run['program']}'s run ended with `{run['error']}`.\n" for run in ran if run["error"]]
+            text += [fill(f"`{option}`: {sentence}.", COLUMNS, break_on_hyphens=False) + "\n", table, *failed]
+    return "\n".join(text)
+
+
+def _end(run: Mapping[str, str]) -> str:
+    return "-" if run["error"] else f"({', '.join(_coordinate(float(run[axis])) for axis in 'xy')})"
+
+
+def _coordinate(value: float) -> str:
+    return f"{round(value, 3) + 0:.3f}" if abs(value) < FAR else f"{value:.2g}"  # + 0: no -0.000
+
+
+def _verdict(how: Mapping[str, Any], run: Mapping[str, str], ends: Mapping[tuple[str, str], Mapping[str, str]]) -> str:
+    """Whether a run ended where it must, or where the run that it must equal ended; - if it failed."""
+    if run["error"]:
+        return "-"
+    other = ends[run["program"], how["like"]] if "like" in how else None
+    wanted = [float(other["x"]), float(other["y"])] if other else how["ends_at"]
+    gaps = [abs(float(run[axis]) - goal) for axis, goal in zip("xy", wanted, strict=True)]
+    return "yes" if max(gaps) <= TOLERANCE else "no"
 
 
 def main(words: list[str]) -> int:

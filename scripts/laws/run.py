@@ -1,0 +1,98 @@
+"""Installs public programs, runs them whole on the laws of laws.yml and writes where they ended.
+
+python scripts/laws/run.py            all of programs.yml, each in an environment of its own under outputs/laws
+python scripts/laws/run.py FedLab     one of them; the others keep their lines
+
+results.csv gets a line for each run: what the program printed at its end, or its last words where it failed.
+`python scripts/laws.py` shows them on docs/laws.md.
+"""
+
+import csv
+import json
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).resolve().parent
+ENVIRONMENTS = HERE.parents[1] / "outputs" / "laws"
+RESULTS = HERE / "results.csv"
+COLUMNS = ("program", "version", "law", "file", "date", "x", "y", "error")
+LONGEST_S = 1800
+
+
+def install(name: str, program: Mapping[str, Any]) -> tuple[Path, list[str], str]:
+    """An environment for a program: its python, what its driver wants before the method, and the version.
+
+    What was installed before is used again.
+    """
+    if "packages" not in program:
+        return Path(sys.executable), [], version(name)
+    folder = ENVIRONMENTS / name
+    python = folder / "bin" / "python"
+    if not python.exists():
+        venv.create(folder, with_pip=True)
+    subprocess.run([python, "-m", "pip", "install", "-q", *program["packages"]], check=True)
+    if "repository" not in program:
+        return python, [], program["packages"][0].partition("==")[2]
+    source = folder / "source"
+    if not source.exists():
+        clone = ["git", "clone", "-q", "--filter=blob:none", "--no-checkout", program["repository"], source]
+        subprocess.run(clone, check=True)
+        subprocess.run(["git", "-C", source, "sparse-checkout", "set", *program["folders"]], check=True)
+    subprocess.run(["git", "-C", source, "checkout", "-q", program["commit"]], check=True)
+    return python, [str(source)], program["commit"][:8]
+
+
+def run(python: Path, driver: str, words: Sequence[str]) -> tuple[str, str, str]:
+    """Where a run ended, x and y, or the last line of its error, in a folder that is thrown away."""
+    with tempfile.TemporaryDirectory() as folder:
+        inside = Path(folder, "system")
+        inside.mkdir()
+        command = [str(python), str(HERE / driver), *words]
+        done = subprocess.run(command, cwd=inside, capture_output=True, text=True, timeout=LONGEST_S)
+    if done.returncode:
+        return "", "", done.stderr.strip().splitlines()[-1]
+    x, y = json.loads(done.stdout.strip().splitlines()[-1])["ends_at"]
+    return f"{x:.7g}", f"{y:.7g}", ""
+
+
+def rows(name: str, program: Mapping[str, Any], laws: Mapping[str, Any]) -> list[list[str]]:
+    """A line for each law of which the program has the method."""
+    python, first, release = install(name, program)
+    lines = []
+    for law, how in laws.items():
+        method = how["method"]
+        if method in program["files"]:
+            end = run(python, program["driver"], [*first, method, *(str(how[k]) for k in ("steps", "rounds", "rate"))])
+            lines.append([name, release, law, program["files"][method], f"{datetime.now(UTC):%Y-%m-%d}", *end])
+            print(*lines[-1], sep=", ", flush=True)
+    return lines
+
+
+def main(names: Sequence[str]) -> int:
+    """Runs the programs and writes their lines after those of others."""
+    programs = yaml.safe_load((HERE / "programs.yml").read_text())
+    laws = yaml.safe_load((HERE / "laws.yml").read_text())
+    if unknown := set(names) - set(programs):
+        sys.exit(f"unknown program {', '.join(sorted(unknown))}; there are {', '.join(programs)}")
+    earlier = [*csv.reader(RESULTS.open(newline=""))][1:] if RESULTS.is_file() else []
+    lines = {name: [line for line in earlier if line[0] == name] for name in programs}
+    for name in names or programs:
+        lines[name] = rows(name, programs[name], laws)
+        with RESULTS.open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(
+                [COLUMNS, *(line for all_ in lines.values() for line in all_)]
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,112 @@
+"""The laws that are tried on public programs: the quadratics by hand, fedexp on them, and what the table says."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+import yaml
+from script_modules import imported
+
+from scripts import laws
+
+TRIES, RUNS = laws.read_programs(laws.PROGRAMS)
+
+
+@pytest.fixture(scope="module")
+def scripts() -> Iterator[list[ModuleType]]:
+    with imported(laws.PROGRAMS, "problem", "run_fedexp") as modules:
+        yield modules
+
+
+def end(scripts: list[ModuleType], capsys: pytest.CaptureFixture[str], *words: str) -> list[float]:
+    scripts[1].main(*words)
+    return json.loads(capsys.readouterr().out.splitlines()[-1])["ends_at"]
+
+
+def test_the_quadratics_by_hand(scripts: list[ModuleType]):
+    """At (1, 1): 1 / 2 (1 + 0) and 3 / 2 (9 + 4), with the slopes w - m and 3 (w - m)."""
+    problem = scripts[0]
+    model, labels = problem.PlaneModel(), torch.tensor([0, 1])
+    outputs = model(torch.zeros(2, 1))
+    assert outputs.tolist() == [[1, 1, 0], [1, 1, 0]]
+    assert problem.QuadraticCost(reduction="sum")(outputs, labels).item() == 0.5 + 19.5
+    problem.QuadraticCost()(outputs, labels).backward()
+    assert model.fc.weight.grad.tolist() == [(1 - 9) / 2, 6 / 2]
+
+
+@pytest.mark.law("local=scaffold", "two quadratics end at their joint optimum (3, -0.5), to 0.001")
+def test_scaffold_ends_at_the_joint_optimum(scripts: list[ModuleType], capsys: pytest.CaptureFixture[str]):
+    assert end(scripts, capsys, "scaffold", "5", "50", "0.05") == pytest.approx([3, -0.5], abs=1e-3)
+    assert end(scripts, capsys, "fedavg", "5", "50", "0.05")[0] < 2.99
+
+
+@pytest.mark.law("local=prox", "two quadratics trained to the end, mu = 1: (2.4, -0.2), to 0.001")
+def test_prox_ends_between(scripts: list[ModuleType], capsys: pytest.CaptureFixture[str]):
+    """A client ends at (c m + mu w) / (c + mu), so the minima count by 1 / 2 and 3 / 4: 3 / 1.25 and -0.25 / 1.25."""
+    assert end(scripts, capsys, "prox", "40", "20", "0.1") == pytest.approx([2.4, -0.2], abs=1e-3)
+
+
+@pytest.mark.law("local=pfedme", "two quadratics, inner steps to the end, lambda = 1: (2.4, -0.2), to 0.001")
+def test_pfedme_ends_between(scripts: list[ModuleType], capsys: pytest.CaptureFixture[str]):
+    assert end(scripts, capsys, "pfedme", "1", "5", "1.5") == pytest.approx([2.4, -0.2], abs=1e-3)
+
+
+def test_other_methods_end_where_fedavg_does(scripts: list[ModuleType], capsys: pytest.CaptureFixture[str]):
+    methods = ("fedavg", "prox_0", "fednova", "ditto", "apfl")
+    first, *others = [end(scripts, capsys, method, "5", "5", "0.1") for method in methods]
+    assert others == [pytest.approx(first, abs=1e-6)] * 4
+
+
+def test_each_line_is_of_a_law_and_a_file_of_a_program():
+    programs = yaml.safe_load((laws.PROGRAMS / "programs.yml").read_text())
+    methods = {
+        (program, law) for program, how in programs.items() for law in TRIES if TRIES[law]["method"] in how["files"]
+    }
+    assert {(run["program"], run["law"]) for run in RUNS} == methods
+    assert all(run["file"] == programs[run["program"]]["files"][TRIES[run["law"]]["method"]] for run in RUNS)
+    assert all((laws.ROOT / run["file"]).is_file() for run in RUNS if run["program"] == "fedexp")
+    assert all((laws.PROGRAMS / how["driver"]).is_file() for how in programs.values())
+
+
+def test_the_table_by_hand():
+    tries = {
+        "base": {"law": ["local=sgd", "a base"], "method": "a"},
+        "near": {"law": ["local=prox", "it ends there"], "method": "b", "ends_at": [1, -2]},
+        "same": {"law": ["local=ditto", "as the base"], "method": "c", "like": "base"},
+    }
+    shared = {"version": "1", "file": "a_b.py", "date": "2026-01-02"}
+    rows = [
+        *(("One", "base", "0.5", "3", ""), ("One", "near", "1.004", "-2.0", ""), ("One", "same", "0.5", "3.1", "")),
+        *(
+            ("Two", "near", "1.006", "-2", ""),
+            ("Two", "same", "", "", "KeyError: 'a|b'"),
+            ("Three", "near", "-3e9", "-0.0001", ""),
+        ),
+    ]
+    runs = [dict(zip(("program", "law", "x", "y", "error"), row, strict=True)) | shared for row in rows]
+    text = laws.program_table(tries, runs)
+    assert "a base" not in text
+    cells = [[cell.strip() for cell in line.split(" | ")] for line in text.splitlines() if "a_b.py" in line]
+    assert [(row[0].strip("| "), *row[2:4]) for row in cells] == [
+        ("One 1", "(1.004, -2.000)", "yes"),
+        ("Two 1", "(1.006, -2.000)", "no"),
+        ("Three 1", "(-3e+09, 0.000)", "no"),
+        ("One 1", "(0.500, 3.100)", "no"),
+        ("Two 1", "-", "-"),
+    ]
+    assert "\nTwo's run ended with `KeyError: 'a|b'`.\n" in text
+    assert text.index("`local=prox`: it ends there.") < text.index("`local=ditto`: as the base.")
+
+
+def test_the_last_words_of_a_run_are_its_end_or_its_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with imported(laws.PROGRAMS, "run") as (run,):
+        monkeypatch.setattr(run, "HERE", tmp_path)
+        (tmp_path / "good.py").write_text('print("some words")\nprint(\'{"ends_at": [1.25, -3]}\')\n')
+        (tmp_path / "bad.py").write_text("import sys\nassert sys.argv[1:] == ['a'], 'no'\n")
+        python = Path(sys.executable)
+        assert run.run(python, "good.py", ["a"]) == ("1.25", "-3", "")
+        assert run.run(python, "bad.py", ["b"]) == ("", "", "AssertionError: no")
