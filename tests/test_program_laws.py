@@ -56,9 +56,9 @@ def test_pfedme_ends_between(scripts: list[ModuleType], capsys: pytest.CaptureFi
 
 
 def test_other_methods_end_where_fedavg_does(scripts: list[ModuleType], capsys: pytest.CaptureFixture[str]):
-    methods = ("fedavg", "prox_0", "fednova", "ditto", "apfl")
+    methods = ("fedavg", "prox_0", "fednova", "ditto", "apfl", "mifa", "qfedavg_0")
     first, *others = [end(scripts, capsys, method, "5", "5", "0.1") for method in methods]
-    assert others == [pytest.approx(first, abs=1e-6)] * 4
+    assert others == [pytest.approx(first, abs=1e-6)] * 6
 
 
 def test_each_line_is_of_a_law_and_a_file_of_a_program():

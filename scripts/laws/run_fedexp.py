@@ -21,6 +21,8 @@ METHODS = {
     "ditto": ("algorithm=ditto", "local.lam=1"),
     "apfl": ("algorithm=apfl", "local.alpha=0.5", "local.learn_alpha=false"),
     "pfedme": ("algorithm=pfedme", "local.lam=1", "local.inner_steps=200", "local.theta_lr=0.1"),
+    "mifa": ("algorithm=mifa",),
+    "qfedavg_0": ("algorithm=qfedavg", "aggregator.q=0"),
 }
 
 
