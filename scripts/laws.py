@@ -28,7 +28,7 @@ from scripts.options import COLUMNS, CONF, write_or_check  # noqa: E402
 
 TESTS = ROOT / "tests"
 PAGE = ROOT / "docs" / "laws.md"
-PROGRAMS = ROOT / "scripts" / "laws"
+PROGRAM_FOLDER = ROOT / "scripts" / "laws"
 MARKER = "pytest.mark.law"
 FORM = f'@{MARKER}("GROUP=OPTION", "the law in one line"), or "GROUP" for each of its options, above a test'
 HEAD = """
@@ -53,9 +53,10 @@ ON_PROGRAMS = """
 Here programs were installed and run whole, by `python scripts/laws/run.py`; what was only read is not in the table.
 Two clients take part in every round, with the costs c / 2 |w - m|^2: curvatures c of 1 and 3, minima m of (0, 1) and
 (4, -1). The first model is (1, 1), the joint optimum (3, -0.5). The quadratics stand where a program takes the
-cross-entropy, and the model and the data are ours; rounds, clients, server and, but for what a law names, the defaults
-are the program's. A program keeps a law if it ends within {tolerance:g} of where the law says. Whoever mends a program
-gets a new line.
+cross-entropy; model and data are ours, a batch is all of a client's examples, and steps, rounds and rate are those
+below. What else was set, such as the parameters of a method or that nothing is clipped, stands in `scripts/laws`, in
+the METHODS of `run_*.py`; the rest is as the program has it. A program keeps a law if it ends within {tolerance:g} of
+where the law says. Whoever mends a program gets a new line.
 """
 TOLERANCE = 0.005
 FAR = 1e4
@@ -100,50 +101,65 @@ def page(laws: Sequence[Law]) -> str:
         members = [law for law in laws if law.group == group]
         if members:
             lines += [f"## {group}", "", f"{purpose[0].upper()}{purpose[1:]}.", "", *_chapter(members)]
-    return "\n".join(lines).rstrip() + "\n" + program_table(*read_programs(PROGRAMS))
+    return "\n".join(lines).rstrip() + "\n" + program_table(*read_programs(PROGRAM_FOLDER))
 
 
-def read_programs(folder: Path) -> tuple[dict[str, Any], list[dict[str, str]]]:
-    """What was tried on public programs, by its name, and a line for each run of one."""
+def read_programs(folder: Path) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, str]]]:
+    """What was tried on public programs, by its name, the programs, by theirs, and a line for each run of one."""
+    tries, programs = (
+        yaml.safe_load((folder / name).read_text(encoding="utf-8")) for name in ("laws.yml", "programs.yml")
+    )
     with (folder / "results.csv").open(newline="", encoding="utf-8") as file:
-        return yaml.safe_load((folder / "laws.yml").read_text(encoding="utf-8")), [*csv.DictReader(file)]
+        return tries, programs, [*csv.DictReader(file)]
 
 
-def program_table(tries: Mapping[str, Any], runs: Sequence[Mapping[str, str]]) -> str:
+def program_table(tries: Mapping[str, Any], programs: Mapping[str, Any], runs: Sequence[Mapping[str, str]]) -> str:
     """The chapter on public programs: for each law where each program ended, and whether that keeps the law."""
     ends = {(run["program"], run["law"]): run for run in runs}
     text = [ON_PROGRAMS.format(tolerance=TOLERANCE)]
     for name, how in tries.items():
-        ran = [run for run in runs if run["law"] == name]
-        if ran and ("ends_at" in how or "like" in how):
+        if ran := [run for run in runs if run["law"] == name]:
             option, sentence = how["law"]
+            size = f"{how['steps']} steps a round, {how['rounds']} rounds, rate {how['rate']:g}"
             rows = [
                 [f"{run['program']} {run['version']}", run["file"], _end(run), _verdict(how, run, ends), run["date"]]
                 for run in ran
             ]
             heads = ["program", "file", "ends at", "keeps it", "date"]
             table = Grid(heads, rows, texts=len(heads)).markdown()
-            failed = [f"{run['program']}'s run ended with `{run['error']}`.\n" for run in ran if run["error"]]
-            text += [fill(f"`{option}`: {sentence}.", COLUMNS, break_on_hyphens=False) + "\n", table, *failed]
+            text += [fill(f"`{option}`: {sentence} ({size}).", COLUMNS, break_on_hyphens=False) + "\n", table]
+            text += [
+                fill(_cause(run, cause), COLUMNS, break_on_hyphens=False) + "\n"
+                for run in ran
+                if (cause := programs[run["program"]].get("causes", {}).get(name, "")) or run["error"]
+            ]
     return "\n".join(text)
 
 
+def _cause(run: Mapping[str, str], cause: str) -> str:
+    """Why a program does not keep a law, or the last words of its run."""
+    last = f"its run ended with `{run['error']}`" if run["error"] else ""
+    return f"{run['program']}: {'; '.join(filter(None, (last, cause)))}."
+
+
 def _end(run: Mapping[str, str]) -> str:
-    return "-" if run["error"] else f"({', '.join(_coordinate(float(run[axis])) for axis in 'xy')})"
-
-
-def _coordinate(value: float) -> str:
-    return f"{round(value, 3) + 0:.3f}" if abs(value) < FAR else f"{value:.2g}"  # + 0: no -0.000
+    """Where a run ended, in thousandths; - where it failed."""
+    if run["error"]:
+        return "-"
+    point = [float(run[axis]) for axis in "xy"]
+    if not all(abs(value) < FAR for value in point):
+        return "diverges"
+    return f"({', '.join(f'{round(value, 3) + 0:.3f}' for value in point)})"  # + 0: no -0.000
 
 
 def _verdict(how: Mapping[str, Any], run: Mapping[str, str], ends: Mapping[tuple[str, str], Mapping[str, str]]) -> str:
-    """Whether a run ended where it must, or where the run that it must equal ended; - if it failed."""
-    if run["error"]:
-        return "-"
+    """Whether a run ended where it must, or where the run that it must equal ended; - where one of them failed."""
     other = ends[run["program"], how["like"]] if "like" in how else None
+    if run["error"] or (other and other["error"]) or not {"like", "ends_at"} & set(how):
+        return "-"
     wanted = [float(other["x"]), float(other["y"])] if other else how["ends_at"]
     gaps = [abs(float(run[axis]) - goal) for axis, goal in zip("xy", wanted, strict=True)]
-    return "yes" if max(gaps) <= TOLERANCE else "no"
+    return "yes" if all(gap <= TOLERANCE for gap in gaps) else "no"  # no gap from NaN is small
 
 
 def main(words: list[str]) -> int:

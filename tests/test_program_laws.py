@@ -8,17 +8,16 @@ from types import ModuleType
 
 import pytest
 import torch
-import yaml
 from script_modules import imported
 
 from scripts import laws
 
-TRIES, RUNS = laws.read_programs(laws.PROGRAMS)
+TRIES, PROGRAMS, RUNS = laws.read_programs(laws.PROGRAM_FOLDER)
 
 
 @pytest.fixture(scope="module")
 def scripts() -> Iterator[list[ModuleType]]:
-    with imported(laws.PROGRAMS, "problem", "run_fedexp") as modules:
+    with imported(laws.PROGRAM_FOLDER, "problem", "run_fedexp") as modules:
         yield modules
 
 
@@ -62,14 +61,13 @@ def test_other_methods_end_where_fedavg_does(scripts: list[ModuleType], capsys: 
 
 
 def test_each_line_is_of_a_law_and_a_file_of_a_program():
-    programs = yaml.safe_load((laws.PROGRAMS / "programs.yml").read_text())
     methods = {
-        (program, law) for program, how in programs.items() for law in TRIES if TRIES[law]["method"] in how["files"]
+        (program, law) for program, how in PROGRAMS.items() for law in TRIES if TRIES[law]["method"] in how["files"]
     }
     assert {(run["program"], run["law"]) for run in RUNS} == methods
-    assert all(run["file"] == programs[run["program"]]["files"][TRIES[run["law"]]["method"]] for run in RUNS)
+    assert all(run["file"] == PROGRAMS[run["program"]]["files"][TRIES[run["law"]]["method"]] for run in RUNS)
     assert all((laws.ROOT / run["file"]).is_file() for run in RUNS if run["program"] == "fedexp")
-    assert all((laws.PROGRAMS / how["driver"]).is_file() for how in programs.values())
+    assert all((laws.PROGRAM_FOLDER / how["driver"]).is_file() for how in PROGRAMS.values())
 
 
 def test_the_table_by_hand():
@@ -78,35 +76,43 @@ def test_the_table_by_hand():
         "near": {"law": ["local=prox", "it ends there"], "method": "b", "ends_at": [1, -2]},
         "same": {"law": ["local=ditto", "as the base"], "method": "c", "like": "base"},
     }
+    size = {"steps": 5, "rounds": 2, "rate": 0.1}
+    tries = {name: how | size for name, how in tries.items()}
+    programs = {"One": {"causes": {"same": "it is so"}}, "Two": {}, "Three": {"causes": {"near": "it is otherwise"}}}
     shared = {"version": "1", "file": "a_b.py", "date": "2026-01-02"}
-    rows = [
+    rows = (
         *(("One", "base", "0.5", "3", ""), ("One", "near", "1.004", "-2.0", ""), ("One", "same", "0.5", "3.1", "")),
-        *(
-            ("Two", "near", "1.006", "-2", ""),
-            ("Two", "same", "", "", "KeyError: 'a|b'"),
-            ("Three", "near", "-3e9", "-0.0001", ""),
-        ),
-    ]
+        *(("Two", "base", "", "", "no"), ("Two", "near", "1.006", "-0.0001", ""), ("Two", "same", "1", "2", "")),
+        *(("Three", "near", "1", "nan", ""), ("Four", "base", "0.5", "3", ""), ("Four", "near", "-3e9", "-2", "")),
+        ("Four", "same", "", "", "KeyError: 'a|b'"),
+    )
     runs = [dict(zip(("program", "law", "x", "y", "error"), row, strict=True)) | shared for row in rows]
-    text = laws.program_table(tries, runs)
-    assert "a base" not in text
+    text = laws.program_table(tries, programs | {"Four": {}}, runs)
     cells = [[cell.strip() for cell in line.split(" | ")] for line in text.splitlines() if "a_b.py" in line]
     assert [(row[0].strip("| "), *row[2:4]) for row in cells] == [
-        ("One 1", "(1.004, -2.000)", "yes"),
-        ("Two 1", "(1.006, -2.000)", "no"),
-        ("Three 1", "(-3e+09, 0.000)", "no"),
-        ("One 1", "(0.500, 3.100)", "no"),
-        ("Two 1", "-", "-"),
+        *(("One 1", "(0.500, 3.000)", "-"), ("Two 1", "-", "-"), ("Four 1", "(0.500, 3.000)", "-")),
+        *(("One 1", "(1.004, -2.000)", "yes"), ("Two 1", "(1.006, 0.000)", "no")),
+        *(("Three 1", "diverges", "no"), ("Four 1", "diverges", "no")),
+        *(("One 1", "(0.500, 3.100)", "no"), ("Two 1", "(1.000, 2.000)", "-"), ("Four 1", "-", "-")),
     ]
-    assert "\nTwo's run ended with `KeyError: 'a|b'`.\n" in text
-    assert text.index("`local=prox`: it ends there.") < text.index("`local=ditto`: as the base.")
+    ends = ("One: it is so.", "Two: its run ended with `no`.", "Three: it is otherwise.", "Four: its run ended with")
+    assert [line for line in text.splitlines() if line.startswith(ends)] == [
+        *("Two: its run ended with `no`.", "Three: it is otherwise.", "One: it is so."),
+        "Four: its run ended with `KeyError: 'a|b'`.",
+    ]
+    assert "`local=prox`: it ends there (5 steps a round, 2 rounds, rate 0.1)." in text
 
 
 def test_the_last_words_of_a_run_are_its_end_or_its_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    with imported(laws.PROGRAMS, "run") as (run,):
+    with imported(laws.PROGRAM_FOLDER, "run") as (run,):
         monkeypatch.setattr(run, "HERE", tmp_path)
         (tmp_path / "good.py").write_text('print("some words")\nprint(\'{"ends_at": [1.25, -3]}\')\n')
+        (tmp_path / "mute.py").write_text("import os\nos._exit(3)\n")
+        (tmp_path / "slow.py").write_text("import time\ntime.sleep(60)\n")
         (tmp_path / "bad.py").write_text("import sys\nassert sys.argv[1:] == ['a'], 'no'\n")
         python = Path(sys.executable)
         assert run.run(python, "good.py", ["a"]) == ("1.25", "-3", "")
         assert run.run(python, "bad.py", ["b"]) == ("", "", "AssertionError: no")
+        assert run.run(python, "mute.py", []) == ("", "", "exit code 3")
+        monkeypatch.setattr(run, "LONGEST_S", 1)
+        assert run.run(python, "slow.py", []) == ("", "", "stopped after 1 s")

@@ -52,14 +52,17 @@ def install(name: str, program: Mapping[str, Any]) -> tuple[Path, list[str], str
 
 
 def run(python: Path, driver: str, words: Sequence[str]) -> tuple[str, str, str]:
-    """Where a run ended, x and y, or the last line of its error, in a folder that is thrown away."""
+    """Where a run ended, x and y, or the last words of one that failed, in a folder that is thrown away."""
     with tempfile.TemporaryDirectory() as folder:
         inside = Path(folder, "system")
         inside.mkdir()
         command = [str(python), str(HERE / driver), *words]
-        done = subprocess.run(command, cwd=inside, capture_output=True, text=True, timeout=LONGEST_S)
+        try:
+            done = subprocess.run(command, cwd=inside, capture_output=True, text=True, timeout=LONGEST_S)
+        except subprocess.TimeoutExpired:
+            return "", "", f"stopped after {LONGEST_S} s"
     if done.returncode:
-        return "", "", done.stderr.strip().splitlines()[-1]
+        return "", "", [f"exit code {done.returncode}", *done.stderr.strip().splitlines()][-1]
     x, y = json.loads(done.stdout.strip().splitlines()[-1])["ends_at"]
     return f"{x:.7g}", f"{y:.7g}", ""
 
