@@ -9,6 +9,7 @@ believed.
 """
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -77,9 +78,11 @@ class Trust:
 
 
 def _untrusted_error(folder: Path, description: str, package: str) -> ConfigError:
-    return ConfigError(
-        f"{display_path(folder)} names {description}; if you know where it comes from, add --trust-modules {package}"
-    )
+    if package in sys.stdlib_module_names:
+        advice = f"{package} is a module of Python itself, which no experiment needs: do not go on with this folder"
+    else:
+        advice = f"if you know where it comes from, add --trust-modules {package}"
+    return ConfigError(f"{display_path(folder)} names {description}; {advice}")
 
 
 NO_TRUST = Trust()

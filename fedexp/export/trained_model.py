@@ -148,6 +148,9 @@ def _choose_state(run_record: RunRecord, number: int | None) -> SavedState:
         state.round: state for state in run_record.saved_states if 0 < state.round <= run_record.finished_rounds
     }
     where = display_path(run_record.folder)
+    if not by_round and run_record.damaged:
+        names = ", ".join(display_path(path) for path in run_record.damaged[:MAX_LISTED])
+        raise ConfigError(f"{names} is damaged, and no other state was saved; put it back or run the experiment again")
     if not by_round:
         raise ConfigError(
             f"{where} has no saved state of a finished round; run it, or go on with fedexp resume {where}"

@@ -33,6 +33,8 @@ NUMERIC_COLUMNS = (
     *("loss_before", "loss_after", "epsilon_rdp", "epsilon_pld", "distance"),
     *("global", "inside", "personal", "mean", "from_s", "to_s"),
 )
+SHARES = ("test_accuracy", "validation_accuracy")  # columns of numbers from 0 to 1
+ROUNDING = 1e-6
 _INTEGER_CELL = re.compile(r"-?\d{1,15}")
 
 
@@ -137,7 +139,7 @@ def _complete_lines(path: Path) -> bytes:
 def _is_valid(name: str, cell: str) -> bool:
     if name in INTEGER_COLUMNS:
         return is_integer(cell)
-    return name not in NUMERIC_COLUMNS or not cell or _is_number(cell, _limit(name))
+    return name not in NUMERIC_COLUMNS or not cell or _is_number(cell, name)
 
 
 def is_integer(cell: str) -> bool:
@@ -145,16 +147,22 @@ def is_integer(cell: str) -> bool:
     return _INTEGER_CELL.fullmatch(cell) is not None
 
 
-def _is_number(cell: object, limit: float) -> bool:
+def _is_number(cell: object, name: str) -> bool:
     try:
-        size = abs(float(str(cell)))
+        return not _is_too_large(abs(float(str(cell))), name)
     except ValueError:
         return False
-    return not limit < size < math.inf  # a loss may be infinite
+
+
+def _is_too_large(size: Any, name: str) -> Any:
+    """Whether numbers of such a size, one or a column, are too large: a loss may be infinite, a share may not."""
+    return (size > _limit(name)) & ((size < math.inf) | (name in SHARES))
 
 
 def _limit(name: str) -> float:
     """How large a finite number of a column may be: a simulated clock goes as far as the fleet of a config says."""
+    if name in SHARES:
+        return 1 + ROUNDING
     return math.inf if name == "sim_s" else LARGEST_NUMBER
 
 
@@ -163,7 +171,7 @@ def _refuse_invalid(path: Path, name: str, column: Any) -> None:
         wanted = "whole numbers"
     elif name in NUMERIC_COLUMNS and column.dtype.kind not in "if" and len(column):
         wanted = "numbers"
-    elif name in NUMERIC_COLUMNS and len(column) and column.abs().between(_limit(name), math.inf, "neither").any():
+    elif name in NUMERIC_COLUMNS and len(column) and _is_too_large(column.abs(), name).any():
         wanted = f"numbers up to {_limit(name):g}"
     else:
         return

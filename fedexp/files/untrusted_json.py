@@ -28,13 +28,19 @@ def read_json(path: Path) -> dict[str, Any] | None:
         return None
     except ConfigError:
         raise
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise ConfigError(_too_deep(path)) from None
+    except ValueError as error:
         raise ConfigError(f"{display_path(path)} cannot be read as JSON: {error}; is it damaged?") from error
     if not isinstance(content, dict):
         raise ConfigError(f"{display_path(path)} must hold a mapping, got {repr(content)[:60]}; is it damaged?")
     if depth > MAX_DEPTH:
-        raise ConfigError(f"{display_path(path)} must be at most {MAX_DEPTH} levels deep; is it damaged?")
+        raise ConfigError(_too_deep(path))
     return content
+
+
+def _too_deep(path: Path) -> str:
+    return f"{display_path(path)} must be at most {MAX_DEPTH} levels deep; is it damaged?"
 
 
 def _parse_mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

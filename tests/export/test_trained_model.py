@@ -99,3 +99,13 @@ def test_the_command_line_takes_what_is_not_finished(digits, tmp_path):
     ended = python("-m", "fedexp", "export", "copy", "--to", "taken", cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert "after round 2 of 2" in (tmp_path / "taken" / "card.md").read_text()
+
+
+def test_a_damaged_state_is_said_to_be_damaged(digits, tmp_path):
+    for path in digits.folder.iterdir():
+        if path.is_file():
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    for path in tmp_path.glob("state*.pt"):
+        path.write_bytes(b"no archive")
+    with pytest.raises(ConfigError, match=r"state\.pt is damaged, and no other state was saved; put it back or run"):
+        load_trained(tmp_path)

@@ -6,6 +6,7 @@ differ (Hsieh et al. 2020, arXiv 1910.00189). The small stem is that of ResNets 
 """
 
 import math
+import pickle
 import warnings
 import zipfile
 from pathlib import Path
@@ -111,8 +112,10 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
             warnings.simplefilter("ignore")  # of sparse tensors and old formats, which are refused or as good
             weights = torch.load(path.expanduser(), map_location="cpu", weights_only=True)
     except Exception as error:  # whatever reading and unpickling raise
+        is_pickle = isinstance(error, pickle.UnpicklingError)  # of which PyTorch says how to run it all the same
+        reason = "it is damaged, or more than tensors" if is_pickle else f"{type(error).__name__}: {first_line(error)}"
         raise ConfigError(
-            f"model.weights={path} cannot be read: {type(error).__name__}: {first_line(error)}; give a file that "
+            f"model.weights={path} cannot be read: {reason}; give a file that "
             "torch.save(network.state_dict(), path) wrote"
         ) from error
     if not isinstance(weights, dict) or not all(isinstance(entry, torch.Tensor) for entry in weights.values()):

@@ -34,7 +34,16 @@ class Incompatibility:
         """The error message: why the two exclude each other, and what to use instead."""
         first, second = _describe(exp, self.role, self.flag), _describe(exp, self.other_role, self.other_flag)
         because = self.because.format(part=_part_of(exp, self.role))
-        return f"{first} {because}, but {second} {self.but.format(part=_part_of(exp, self.other_role))}; use {self.use}"
+        but = self.but.format(part=_part_of(exp, self.other_role))
+        return f"{first} {because}, but {second} {but}; use {self._replacement(exp)}"
+
+    def _replacement(self, exp: Experiment) -> str:
+        """What to write instead; where a rule has a half at the clients and one at the server, instead of both."""
+        if self.use.startswith("aggregator=") and exp.aggregator.client_keys:
+            return f"local=sgd {self.use}"
+        if self.use.startswith("local=") and exp.local.server_keys:
+            return f"{self.use} aggregator=fedavg"
+        return self.use
 
 
 PUBLIC = "scenario.public_fraction=0.2, or federation.server_persons where federation=subject"

@@ -81,3 +81,18 @@ def test_the_page_has_a_line_for_every_row():
 def test_the_defaults_go_together():
     exp = spec.build(config())
     assert not [row for row in ROWS if row.holds(exp)]
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        (("algorithm=feddyn", "pacing=buffered"), "local=sgd aggregator=fedavg"),
+        (("algorithm=feddyn", "clustering=ifca"), "local=sgd aggregator=geometric_median"),
+        (("algorithm=scaffold", "pacing=buffered"), "local=sgd"),
+        (("local=feddyn",), "aggregator=feddyn, or algorithm=feddyn"),
+        (("aggregator=feddyn",), "local=feddyn, or algorithm=feddyn"),
+    ],
+)
+def test_where_one_half_of_a_rule_must_go_both_are_named(words: tuple[str, ...], instead: str):
+    with pytest.raises(ConfigError, match=f"; use {instead}$"):
+        compatibility.refuse(spec.build(compatibility_page.whole(*words)))
