@@ -1,5 +1,6 @@
 """Names the user's own part, network or function in which an error arose, with its line."""
 
+import re
 import sys
 import sysconfig
 from itertools import takewhile
@@ -20,7 +21,9 @@ def explain_in_one_line(error: BaseException) -> str | None:
         return str(error)
     error = unwrap_stop_iteration(error)
     if isinstance(error, MemoryError) or "can't allocate memory" in first_line(error):
-        return f"not enough memory: {first_line(error)}; make the run smaller"
+        piece = re.search(r"allocate (\d+) bytes", first_line(error))  # as PyTorch says it, in the middle of more
+        reason = f"{int(piece[1]):,} bytes were needed in one piece" if piece else first_line(error)
+        return f"not enough memory: {reason}; make the run smaller"
     where = find_user_code(error)
     if where is None:
         return None

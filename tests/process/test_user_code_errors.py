@@ -63,3 +63,13 @@ def test_what_goes_through_us_again_is_ours():
         list(walk(3))  # pyright: ignore[reportArgumentType] - the defect
 
     assert user_code_errors.find_user_code(caught(act)) is None
+
+
+def test_what_memory_was_lacking_is_said_in_plain_words():
+    text = (
+        "[enforce fail at alloc_cpu.cpp:127] . can't allocate memory: you tried to allocate 256000000000 bytes. Error"
+    )
+    told = user_code_errors.explain_in_one_line(RuntimeError(text))
+    assert told == "not enough memory: 256,000,000,000 bytes were needed in one piece; make the run smaller"
+    told = user_code_errors.explain_in_one_line(MemoryError("Unable to allocate 8. GiB for an array"))
+    assert told == "not enough memory: Unable to allocate 8. GiB for an array; make the run smaller"
