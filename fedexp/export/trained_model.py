@@ -150,7 +150,10 @@ def _choose_state(run_record: RunRecord, number: int | None) -> SavedState:
     where = display_path(run_record.folder)
     if not by_round and run_record.damaged:
         names = ", ".join(display_path(path) for path in run_record.damaged[:MAX_LISTED])
-        raise ConfigError(f"{names} is damaged, and no other state was saved; put it back or run the experiment again")
+        raise ConfigError(
+            f"{where} has no state of a finished round that can be read, but damaged files: {names}; put them back or "
+            "run the experiment again"
+        )
     if not by_round:
         raise ConfigError(
             f"{where} has no saved state of a finished round; run it, or go on with fedexp resume {where}"

@@ -33,7 +33,7 @@ NUMERIC_COLUMNS = (
     *("loss_before", "loss_after", "epsilon_rdp", "epsilon_pld", "distance"),
     *("global", "inside", "personal", "mean", "from_s", "to_s"),
 )
-SHARES = ("test_accuracy", "validation_accuracy")  # columns of numbers from 0 to 1
+ACCURACIES = ("test_accuracy", "validation_accuracy")  # from 0 to 1
 ROUNDING = 1e-6
 _INTEGER_CELL = re.compile(r"-?\d{1,15}")
 
@@ -155,13 +155,13 @@ def _is_number(cell: object, name: str) -> bool:
 
 
 def _is_too_large(size: Any, name: str) -> Any:
-    """Whether numbers of such a size, one or a column, are too large: a loss may be infinite, a share may not."""
-    return (size > _limit(name)) & ((size < math.inf) | (name in SHARES))
+    """Whether numbers of such a size, one or a column, are too large: a loss may be infinite, an accuracy may not."""
+    return (size > _limit(name)) & ((size < math.inf) | (name in ACCURACIES))
 
 
 def _limit(name: str) -> float:
     """How large a finite number of a column may be: a simulated clock goes as far as the fleet of a config says."""
-    if name in SHARES:
+    if name in ACCURACIES:
         return 1 + ROUNDING
     return math.inf if name == "sim_s" else LARGEST_NUMBER
 

@@ -86,7 +86,7 @@ def test_a_simulated_clock_may_go_as_far_as_a_fleet_says(path: Path):
 
 
 @pytest.mark.parametrize("cell", ["inf", "1.5", "-2", "1e300"])
-def test_a_share_is_at_most_1(path: Path, cell: str):
+def test_an_accuracy_is_at_most_1(path: Path, cell: str):
     path.write_bytes(b"round,client,test_loss,test_accuracy\n1,0,inf,1.0\n2,0,0.5,nan\n")
     assert len(rounds(path)) == len(run_tables.read_frame(path)) == 2
     path.write_bytes(f"round,client,test_loss,test_accuracy\n1,0,0.5,0.25\n2,0,0.5,{cell}\n".encode())
