@@ -16,13 +16,17 @@ import venv
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 HERE = Path(__file__).resolve().parent
-ENVIRONMENTS = HERE.parents[1] / "outputs" / "laws"
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT))
+
+from scripts.laws import read_programs  # noqa: E402
+
+ENVIRONMENTS = ROOT / "outputs" / "laws"
 RESULTS = HERE / "results.csv"
 COLUMNS = ("program", "version", "law", "file", "date", "x", "y", "error")
 LONGEST_S = 1800
@@ -67,33 +71,32 @@ def run(python: Path, driver: str, words: Sequence[str]) -> tuple[str, str, str]
     return f"{x:.7g}", f"{y:.7g}", ""
 
 
-def rows(name: str, program: Mapping[str, Any], laws: Mapping[str, Any]) -> list[list[str]]:
+def rows(name: str, program: Mapping[str, Any], tries: Mapping[str, Any]) -> list[dict[str, str]]:
     """A line for each law of which the program has the method."""
     python, first, release = install(name, program)
     lines = []
-    for law, how in laws.items():
+    for law, how in tries.items():
         method = how["method"]
         if method in program["files"]:
             end = run(python, program["driver"], [*first, method, *(str(how[k]) for k in ("steps", "rounds", "rate"))])
-            lines.append([name, release, law, program["files"][method], f"{datetime.now(UTC):%Y-%m-%d}", *end])
-            print(*lines[-1], sep=", ", flush=True)
+            cells = (name, release, law, program["files"][method], f"{datetime.now(UTC):%Y-%m-%d}", *end)
+            print(*cells, sep=", ", flush=True)
+            lines.append(dict(zip(COLUMNS, cells, strict=True)))
     return lines
 
 
 def main(names: Sequence[str]) -> int:
     """Runs the programs and writes their lines after those of others."""
-    programs = yaml.safe_load((HERE / "programs.yml").read_text())
-    laws = yaml.safe_load((HERE / "laws.yml").read_text())
+    tries, programs, earlier = read_programs(HERE)
     if unknown := set(names) - set(programs):
         sys.exit(f"unknown program {', '.join(sorted(unknown))}; there are {', '.join(programs)}")
-    earlier = [*csv.reader(RESULTS.open(newline=""))][1:] if RESULTS.is_file() else []
-    lines = {name: [line for line in earlier if line[0] == name] for name in programs}
+    lines = {name: [line for line in earlier if line["program"] == name] for name in programs}
     for name in names or programs:
-        lines[name] = rows(name, programs[name], laws)
+        lines[name] = rows(name, programs[name], tries)
         with RESULTS.open("w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(
-                [COLUMNS, *(line for all_ in lines.values() for line in all_)]
-            )
+            writer: csv.DictWriter[str] = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(chain.from_iterable(lines.values()))
     return 0
 
 

@@ -38,7 +38,7 @@ class Quadratics(Loss):
 
 def main(method: str, steps: str, rounds: str, rate: str) -> None:
     """Writes the data, runs fedexp and prints its last model."""
-    x, y = (torch.cat(part).numpy() for part in zip(*map(problem.client_data, (0, 1)), strict=True))
+    x, y = (part.numpy() for part in problem.all_data())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "plane.npz")
         np.savez(path, x_train=x, y_train=y, x_test=x, y_test=y, subject=y)

@@ -10,6 +10,7 @@ import pickle
 import runpy
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import problem
@@ -34,6 +35,17 @@ RUN = (
 )
 
 
+class Words(list):
+    """The words of main.py, which appends an output folder of its own: here another one is taken."""
+
+    def __init__(self, folder: str, words: Sequence[str]) -> None:
+        super().__init__(words)
+        self.folder = folder
+
+    def append(self, _: str) -> None:
+        super().append(f"hydra.run.dir={self.folder}")
+
+
 def write_data(folder: Path) -> None:
     """The clients' parts, as its generate_data.py would write them."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -54,8 +66,7 @@ def replace_tables() -> None:
 
     class Plane(datasets.BaseDataset):
         def __init__(self, *, root: Path, args: object, **transforms: object) -> None:
-            x, y = (torch.cat(part) for part in zip(*map(problem.client_data, range(len(problem.MINIMA))), strict=True))
-            super().__init__(x, y, [*range(problem.OUTPUTS)], **transforms)
+            super().__init__(*problem.all_data(), [*range(problem.OUTPUTS)], **transforms)
 
     class Model(models.DecoupledModel):
         def __init__(self, **_: object) -> None:
@@ -77,21 +88,10 @@ def main(folder: str, method: str, steps: str, rounds: str, rate: str) -> None:
     length = (f"common.local_epoch={steps}", f"common.global_epoch={rounds}", f"optimizer.lr={rate}")
     chosen = (f"method={name}", "dataset.name=plane", "model.name=plane", f"common.batch_size={problem.EXAMPLES}")
     with tempfile.TemporaryDirectory() as out:
-        sys.argv = ["main.py", *chosen, *length, *RUN, *words, f"hydra.run.dir={out}"]
-        run_main(here / "main.py", out)
+        sys.argv = Words(out, ["main.py", *chosen, *length, *RUN, *words])
+        runpy.run_path(str(here / "main.py"), run_name="__main__")
         (saved,) = Path(out).glob("*.pt")
         problem.print_model(torch.load(saved, weights_only=True).values())
-
-
-def run_main(path: Path, out: str) -> None:
-    """main.py as a script; it appends an output folder to its words, after which ours is said again."""
-
-    class Words(list):
-        def append(self, _: str) -> None:
-            super().append(f"hydra.run.dir={out}")
-
-    sys.argv = Words(sys.argv[:-1])
-    runpy.run_path(str(path), run_name="__main__")
 
 
 if __name__ == "__main__":

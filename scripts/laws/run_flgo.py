@@ -23,10 +23,9 @@ METHODS = {
 }
 BENCHMARK = """
 import problem
-import torch
 from torch.utils.data import TensorDataset
 
-train_data = TensorDataset(*(torch.cat(part) for part in zip(*map(problem.client_data, (0, 1)))))
+train_data = TensorDataset(*problem.all_data())
 test_data = train_data
 get_model = problem.PlaneModel
 """

@@ -1,6 +1,7 @@
 """Rows of five columns on which robust rules are compared with public programs; nothing is drawn."""
 
 import torch
+from authors.three_clients import read_numbers
 
 
 def rows(count: int) -> torch.Tensor:
@@ -13,4 +14,4 @@ def rows(count: int) -> torch.Tensor:
 
 def numbers(text: str) -> torch.Tensor:
     """Numbers of a text, one row after the other, `[n, 5]`."""
-    return torch.tensor([float(word) for word in text.split()]).reshape(-1, 5)
+    return read_numbers(text).reshape(-1, 5)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from authors.three_clients import assert_same, world_of_examples
+from authors.three_clients import assert_same, read_numbers, world_of_examples
 from torch import nn
 from worlds import Tiny, rounds_with_rows
 
@@ -66,7 +66,7 @@ def models(world: World) -> torch.Tensor:
 
 def numbers(text: str) -> torch.Tensor:
     """Numbers of a text, one model after the other, `[n, 12]`."""
-    return torch.tensor([float(word) for word in text.split()]).reshape(-1, len(START))
+    return read_numbers(text).reshape(-1, len(START))
 
 
 def losses(model: torch.Tensor, owners: Sequence[int] = OWNERS) -> torch.Tensor:

@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 import torch
 from authors.servers import three_clients
+from authors.three_clients import read_numbers
 from worlds import Tiny, folded, uploads_like
 
 from fedexp.core.values import Layout, Weights
@@ -70,7 +71,7 @@ def step(world: World, rows: torch.Tensor, ages: Sequence[int], memory: dict, of
 
 def assert_three(ours: Sequence[torch.Tensor], text: str) -> None:
     """Checks three numbers of each model."""
-    theirs = torch.tensor([float(word) for word in text.split()]).reshape(-1, 3)
+    theirs = read_numbers(text).reshape(-1, 3)
     torch.testing.assert_close(torch.stack([model[:3] for model in ours]), theirs, rtol=1e-9, atol=1e-10)
 
 

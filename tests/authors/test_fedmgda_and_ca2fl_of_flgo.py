@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from authors.servers import START, three_clients
+from authors.three_clients import read_numbers
 from torch.nn.functional import pad
 from worlds import Tiny, folded, uploads_like, world_of
 
@@ -42,7 +43,7 @@ def test_a_step_near_the_shares(tiny: Tiny, eps: float, theirs: str):
     rows = pad(torch.tensor(ROWS), (0, world.layout.size - 4))
     uploads = uploads_like(rows, examples=np.array([4, 2, 3, 1]))
     moved = folded(world, uploads)[0] - world.first.flat
-    torch.testing.assert_close(moved[:4], torch.tensor([float(word) for word in theirs.split()]), rtol=1e-7, atol=0)
+    torch.testing.assert_close(moved[:4], read_numbers(theirs), rtol=1e-7, atol=0)
 
 
 def test_three_buffers_of_two_clients(tiny: Tiny, tmp_path):
@@ -52,5 +53,5 @@ def test_three_buffers_of_two_clients(tiny: Tiny, tmp_path):
         after, memory = folded(world, uploads_like(pad(torch.tensor(rows), (0, 9)), list(clients)), memory)
         model = model + after - world.first.flat
         path.append(model[:3])
-    theirs = torch.tensor([float(word) for word in CALIBRATED.split()]).reshape(3, 3)
+    theirs = read_numbers(CALIBRATED).reshape(3, 3)
     torch.testing.assert_close(torch.stack(path), theirs, rtol=1e-9, atol=1e-10)

@@ -8,6 +8,7 @@ the other sign. It adds 1e-9 to each length and to the sum of the cosines, ours 
 
 import pytest
 import torch
+from authors.three_clients import read_numbers
 from worlds import Tiny, folded, uploads_like, world_of
 
 from fedexp.simulation.context_views import PublicQueries
@@ -32,6 +33,6 @@ def test_a_step(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
     rows = torch.nn.functional.pad(torch.tensor(ROWS), (0, world.layout.size - 4))
     model, memory = folded(world, uploads_like(rows))
     moved = model - world.first.flat
-    torch.testing.assert_close(moved[:4], torch.tensor([float(word) for word in STEP.split()]), rtol=1e-7, atol=0)
+    torch.testing.assert_close(moved[:4], read_numbers(STEP), rtol=1e-7, atol=0)
     assert not moved[4:].any()
     assert memory["aggregator"]["columns"]["trusted"] == 3

@@ -117,7 +117,12 @@ def own_models(world: World, state: State) -> torch.Tensor:
 
 def assert_agrees(ours: torch.Tensor, numbers: str, within: float = 1e-8) -> None:
     """Checks that a model, or several, are those that the authors' program came to, up to a relative error."""
-    assert_same(ours, torch.tensor([float(number) for number in numbers.split()]).reshape(ours.shape), within)
+    assert_same(ours, read_numbers(numbers).reshape(ours.shape), within)
+
+
+def read_numbers(text: str) -> torch.Tensor:
+    """The numbers of a text, one after the other, `[n]`."""
+    return torch.tensor([float(word) for word in text.split()])
 
 
 def assert_same(ours: torch.Tensor, theirs: torch.Tensor, within: float = 1e-8) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from fedexp.core.errors import ConfigError
 from fedexp.files import summary_json
+from fedexp.files.untrusted_json import MAX_DEPTH
 
 
 def test_what_a_run_writes_is_read(tmp_path: Path):
@@ -26,7 +27,7 @@ def test_what_a_run_writes_is_read(tmp_path: Path):
     ("content", "complaint"),
     [
         ("", "cannot be read as JSON: "),
-        ("[" * 100_000, "must be at most "),
+        ("[" * 100_000, f"must be at most {MAX_DEPTH} levels deep; is it damaged?"),
         ("\ufeff{}", "cannot be read as JSON: "),
         ('{"loss_auc": NaN}', "cannot be read as JSON: NaN is not a JSON number"),
         ("[1]", "must hold a mapping, got "),

@@ -240,7 +240,9 @@ def test_a_factory_that_a_folder_names_is_not_called(
     change_config(run, lambda config: config["selector"].update(_target_="fedexp.parts.selector.greedyfed.GreedyFed"))
     change_config(run, lambda config: config.update(model=model))
     advice = (
-        "os is a module of Python itself" if factory == "os:system" else "if you know where it comes from, add --tr"
+        "os is a module of Python itself"
+        if factory == "os:system"
+        else "if you know where it comes from, add --trust-modules"
     )
     assert f"which was never run here; {advice}" in refusal(capsys, command, "run")
     assert not (tmp_path / "imported").exists()

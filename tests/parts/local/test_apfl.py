@@ -94,14 +94,27 @@ def test_at_0_a_client_uses_what_it_trained_for_fedavg_to_the_byte(tiny: Tiny, e
         assert torch.equal(own_models(apfl, state) - received, sent.delta[np.argsort(sent.owner)])
 
 
+@ENGINES
+def test_at_0_a_client_uses_what_it_trained_whichever_formula_gives_the_gradient(tiny: Tiny, engine: str):
+    words = (*WORDS, "selector=all", f"engine={engine}")
+    apfl, fedavg = (world_of(tiny(*rule, *words)) for rule in (("local=apfl", "local.alpha=0"), ("local=sgd",)))
+    before = fedavg.first.flat
+    for (ours, _, _), (theirs, _, sent) in zip(rounds_with_rows(apfl), rounds_with_rows(fedavg), strict=True):
+        trained = (before + sent.delta)[np.argsort(sent.owner)]
+        torch.testing.assert_close(own_models(apfl, ours), trained, atol=1e-5, rtol=1e-4)
+        before = theirs.models[0].flat
+
+
 @pytest.mark.law("local=apfl", "alpha = 1 is training alone, to the byte where autograd takes both gradients")
 @ENGINES
 def test_at_1_clients_train_alone_to_the_byte(tiny: Tiny, engine: str):
     words = (*WORDS, "selector=all", "local.momentum=0.9", "evaluation.personal_fraction=0.3", f"engine={engine}")
     apfl = world_of(tiny("local=apfl", "local.alpha=1", *words))
-    alone = world_of(tiny(*AUTOGRAD_SGD, "scenario.training=local", *words))
-    for (ours, _, _), (theirs, _, _) in zip(rounds_with_rows(apfl), rounds_with_rows(alone), strict=True):
-        assert torch.equal(own_models(apfl, ours), own_models(alone, theirs))
+    for rule, tolerance in ((AUTOGRAD_SGD, 0.0), (("local=sgd",), 1e-5)):
+        alone = world_of(tiny(*rule, "scenario.training=local", *words))
+        for (ours, _, _), (theirs, _, _) in zip(rounds_with_rows(apfl), rounds_with_rows(alone), strict=True):
+            expected = own_models(alone, theirs)
+            torch.testing.assert_close(own_models(apfl, ours), expected, atol=tolerance, rtol=10 * tolerance)
 
 
 def test_what_is_kept_comes_back_and_goes_on(tiny: Tiny):
