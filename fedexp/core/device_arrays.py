@@ -1,6 +1,7 @@
 """The host's arrays on a device, and rows of tensors there."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import torch
@@ -14,16 +15,27 @@ def to_device(array: np.ndarray, device: torch.device) -> torch.Tensor:
     return host.to(device)
 
 
-def join_rows(pieces: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Rows `[n, ...]` one after another; no copy where the pieces are neighbours in one tensor, or views of one row."""
-    first = pieces[0]
-    rows, step, end = 0, first.stride(0), first.storage_offset()
-    for piece in pieces:
-        same = piece.untyped_storage().data_ptr() == first.untyped_storage().data_ptr() and piece.dtype == first.dtype
-        if not (same and piece.stride() == first.stride() and piece.storage_offset() == end):
-            return torch.cat(list(pieces))
-        rows, end = rows + len(piece), end + len(piece) * step
-    return first.as_strided((rows, *first.shape[1:]), first.stride(), first.storage_offset())
+Placed = tuple[Sequence[torch.Tensor], torch.Tensor]  # pieces, and the rows that were made of them
+
+
+def place_rows(
+    pieces: Sequence[torch.Tensor], positions: Sequence[np.ndarray], placed: Placed | None = None
+) -> torch.Tensor:
+    """Rows `[n, ...]`, of which each piece has those at its positions; a single piece has all, in their order.
+
+    Pieces that are the first columns of what was `placed` before at the same positions are not copied.
+    """
+    if len(pieces) == 1:
+        return pieces[0]
+    if placed is not None and all(map(has_columns_of, pieces, placed[0])):
+        return placed[1][:, : pieces[0].shape[1]]
+    rows = list(chain.from_iterable(piece.unbind() for piece in pieces))
+    return torch.stack([rows[number] for number in np.argsort(np.concatenate(positions)).tolist()])
+
+
+def has_columns_of(rows: torch.Tensor, wider: torch.Tensor) -> bool:
+    """Whether `rows [n, P]` are the first columns of `wider [n, D]`, not a copy of them."""
+    return rows.data_ptr() == wider.data_ptr() and rows.stride() == wider.stride() and rows.dtype == wider.dtype
 
 
 def neighbours(positions: np.ndarray) -> slice | None:

@@ -49,6 +49,16 @@ def streams(seed: int, *name: str | int, owner: np.ndarray) -> Iterator[np.rando
         yield generator
 
 
+def streams_by_round(seed: int, begun: np.ndarray, name: str, owner: np.ndarray) -> Iterator[np.random.Generator]:
+    """The generators of the streams (seed, b, name, k) for each k of `owner [n]` and its round b of `begun [n]`.
+
+    Each is the named stream only until the next is asked for.
+    """
+    if len(rounds := np.unique(begun)) == 1:
+        return streams(seed, int(rounds[0]), name, owner=owner)
+    return (stream(seed, number, name, k) for number, k in zip(begun.tolist(), owner.tolist(), strict=True))
+
+
 def indexed_draws(seed: int, *name: str | int, index: Sequence[np.ndarray | int]) -> np.ndarray:
     """A uniform draw `[n]` for each row of some whole numbers `index`, each `[n]`; the draws of equal rows are equal.
 

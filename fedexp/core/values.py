@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.core.device_arrays import finite, join_rows
+from fedexp.core.device_arrays import finite
 
 SERVER = -1
 LABEL_BYTES = 8  # of an example that is sent
@@ -114,7 +114,7 @@ def concatenate_rows(tables: Sequence[Any]) -> Any:
 def _concatenate(pieces: list[Any]) -> Any:
     if isinstance(pieces[0], tuple | list):
         return tuple(chain.from_iterable(pieces))
-    return {torch.Tensor: join_rows, np.ndarray: np.concatenate}.get(type(pieces[0]), lambda them: them[0])(pieces)
+    return {torch.Tensor: torch.cat, np.ndarray: np.concatenate}.get(type(pieces[0]), lambda them: them[0])(pieces)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from fedexp.core.device_arrays import join_rows
+from fedexp.core.device_arrays import Placed, place_rows
 from fedexp.core.values import Memory, Plan, Weights
 from fedexp.parts.context import Context
 from fedexp.simulation.checks.contract_checks import check_call
@@ -22,38 +22,42 @@ def make_task(
     exp: Experiment, received: torch.Tensor, plan: Plan, batches: tuple[Batches, ...], memory: Memory, ctx: Context
 ) -> Task:
     """Makes the task of a plan's participants from the rows that they `received [C, D]`, at its learning rate."""
-    return make_task_of_rounds(exp, received, plan, batches, memory, [(ctx, slice(None))])
+    return make_task_of_rounds(exp, ([received], received), plan, batches, memory, [(ctx, np.arange(len(plan.owner)))])
 
 
 def make_task_of_rounds(
     exp: Experiment,
-    received: torch.Tensor,
+    received: Placed,
     plan: Plan,
     batches: tuple[Batches, ...],
     memory: Memory,
-    rounds: Sequence[tuple[Context, slice]],
+    rounds: Sequence[tuple[Context, np.ndarray]],
 ) -> Task:
-    """Makes the task of participants, given the rows that they `received [C, D]`, who began in `rounds` of one rate.
+    """Makes the task of participants who began in `rounds` of one rate, given by contexts and positions.
 
-    Each round is given by its context and its rows, one after another.
+    `received` are the rows that they received, those of each round and all, `[C, D]`.
     """
-    owner, first = plan.owner, rounds[0][0]
+    owner, first, positions = plan.owner, rounds[0][0], [at for _, at in rounds]
     lr = exp.schedule.rate(exp.local, first.round)
     rule = exp.local.at(lr)
     starts, references = [], []
-    for ctx, rows in rounds:
-        arguments = received[rows], owner[rows], memory, ctx
+    for rows, (ctx, at) in zip(received[0], rounds, strict=True):
+        arguments = rows, owner[at], memory, ctx
         starts.append(check_call(exp, "local", rule.begin, *arguments))
         if rule.compares:
             references.append(check_call(exp, "local", rule.reference_models, *arguments))
-    start, anchor = (join_rows(pieces) for pieces in zip(*starts, strict=True))
-    counts = torch.from_numpy(first.clients_data.class_counts(owner)).to(received) if rule.counts_classes else None
+    start_rows, anchor_rows = zip(*starts, strict=True)
+    start = place_rows(start_rows, positions, received)
+    anchor = place_rows(anchor_rows, positions, (start_rows, start))
+    counts = torch.from_numpy(first.clients_data.class_counts(owner)).to(start) if rule.counts_classes else None
     task = Task(start, anchor, plan, batches, exp.seed, first.round, lr, counts=counts)
     if references:
-        task = replace(task, reference_rows=references[0] if len(rounds) == 1 else torch.cat(references, dim=1))
+        by_client = place_rows([models.transpose(0, 1) for models in references], positions)
+        task = replace(task, reference_rows=by_client.transpose(0, 1))
     if len(rounds) == 1:
         return task
-    return replace(task, begun=np.concatenate([np.full(len(owner[rows]), ctx.round) for ctx, rows in rounds]))
+    begun = place_rows([torch.full((len(at),), ctx.round) for ctx, at in rounds], positions)
+    return replace(task, begun=begun.numpy())
 
 
 def train_task(world: World, task: Task) -> torch.Tensor:

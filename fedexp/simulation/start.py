@@ -1,13 +1,12 @@
 """The start of a round: clients are selected and sent what they train from. A dry run calls it without what follows."""
 
 from functools import partial
-from itertools import pairwise, starmap
 
 import numpy as np
 import torch
 
 from fedexp.core.client_rows import positions_of
-from fedexp.core.device_arrays import join_rows, to_device
+from fedexp.core.device_arrays import to_device
 from fedexp.core.values import Jobs, Memory, State, Weights
 from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.context import RoundContext, extra_messages
@@ -40,16 +39,15 @@ def start(
 
 
 def dispatch_versions(
-    exp: Experiment, world: World, jobs: Jobs, spans: list[tuple[int, slice]], mem: dict[str, Memory]
-) -> torch.Tensor:
-    """The rows `[C, D]` that clients start from, given the rounds in which the jobs were begun, each with its rows.
-
-    They are put together as late as possible, and nobody holds them after the training.
-    """
-    pieces = [
-        dispatch(exp, world, jobs.sent(number), jobs.model[rows], jobs.owner[rows], mem) for number, rows in spans
-    ]
-    return restore_personal(exp, world.layout, jobs.owner, join_rows(pieces), mem)
+    exp: Experiment, world: World, jobs: Jobs, rounds: list[tuple[int, np.ndarray]], mem: dict[str, Memory]
+) -> list[torch.Tensor]:
+    """The rows `[n, D]` that the clients of each round start from, given the rounds and the positions of their jobs."""
+    pieces = []
+    for number, at in rounds:
+        owner = jobs.owner[at]
+        rows = dispatch(exp, world, jobs.sent(number), jobs.model[at], owner, mem)
+        pieces.append(restore_personal(exp, world.layout, owner, rows, mem))
+    return pieces
 
 
 def models_sent(present: tuple[Weights, ...], earlier: dict[int, Weights], number: int) -> tuple[Weights, ...]:
@@ -57,12 +55,9 @@ def models_sent(present: tuple[Weights, ...], earlier: dict[int, Weights], numbe
     return (earlier[number],) if number in earlier else present
 
 
-def rows_by_round(begun: np.ndarray) -> list[tuple[int, slice]]:
-    """Each round in which jobs were begun, with their rows, given the rounds `begun [C]`, ascending."""
-    assert (begun[1:] >= begun[:-1]).all()
-    numbers, firsts = np.unique(begun, return_index=True)
-    bounds = pairwise([*firsts.tolist(), len(begun)])
-    return list(zip(numbers.tolist(), starmap(slice, bounds), strict=True))
+def positions_by_round(begun: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    """Each round in which jobs were begun, with the positions of these, given the rounds `begun [C]`."""
+    return [(number, np.flatnonzero(begun == number)) for number in np.unique(begun).tolist()]
 
 
 def dispatch(

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import numpy as np
 import torch
 
-from fedexp.core.device_arrays import to_device
-from fedexp.core.random_streams import streams
+from fedexp.core.device_arrays import as_index, place_rows, to_device
+from fedexp.core.random_streams import streams_by_round
 from fedexp.core.values import Jobs, Layout, Memory, Trained, Uploads, concatenate_rows
 from fedexp.parts.context import Context
 from fedexp.simulation.checks.contract_checks import check_call
@@ -17,7 +16,7 @@ from fedexp.simulation.local_task import make_task_of_rounds, train_task
 from fedexp.simulation.messages import private_message_columns
 from fedexp.simulation.personal_columns import save_personal
 from fedexp.simulation.setup.experiment import Experiment
-from fedexp.simulation.start import dispatch_versions, rows_by_round
+from fedexp.simulation.start import dispatch_versions, positions_by_round
 from fedexp.simulation.world import World
 from fedexp.training.client.batches import draw_all
 from fedexp.training.loop.trainer import Task
@@ -25,14 +24,14 @@ from fedexp.training.loop.trainer import Task
 
 @dataclass(frozen=True)
 class JobGroup:
-    """Jobs of one rate in the order of the rounds in which they were begun, and how their clients train.
+    """Jobs of one rate, and how their clients train.
 
-    `received [C, D]` is what the clients were sent. `rounds` has the rows of each of those rounds, behind a context
-    with its number and draws.
+    `received [C, D]` is what the clients were sent. `rounds` has a context with the number and the draws of each round
+    in which jobs were begun, with the positions of these.
     """
 
     jobs: Jobs
-    rounds: Sequence[tuple[Context, slice]]
+    rounds: Sequence[tuple[Context, np.ndarray]]
     received: torch.Tensor
     task: Task
 
@@ -57,24 +56,23 @@ def work(
 
 def rows_by_rate(exp: Experiment, begun: np.ndarray) -> list[np.ndarray]:
     """The positions `[n]` of the jobs of each rate, by the rounds `begun [C]`; one group of none without jobs."""
-    order = np.argsort(begun, kind="stable")
     rates = {number: exp.schedule.rate(exp.local, number) for number in np.unique(begun).tolist()}
     numbers = [[number for number in rates if rates[number] == rate] for rate in dict.fromkeys(rates.values())]
-    return [order] if len(numbers) < 2 else [order[np.isin(begun[order], group)] for group in numbers]
+    return [np.flatnonzero(np.isin(begun, group)) for group in numbers] or [np.arange(0)]
 
 
 def prepare(exp: Experiment, world: World, jobs: Jobs, mem: dict[str, Memory], ctx: RoundContext) -> JobGroup:
     """Makes the task of jobs of one rate, each with its own batches."""
-    spans = rows_by_round(jobs.begun) or [(ctx.round, slice(0, 0))]
-    rounds = [(replace(ctx, round=number), rows) for number, rows in spans]
-    rules, draws = [], []
-    for then, rows in rounds:
-        owner = jobs.owner[rows]
-        rules += [exp.local.with_drawn_epochs(client, then.rng) for client in owner.tolist()]
-        draws.append(streams(exp.seed, then.round, "batches", owner=owner))
-    batches = draw_all(rules, jobs.shards, world.labels, chain.from_iterable(draws), exp.privacy.sampling)
-    received = dispatch_versions(exp, world, jobs, spans, mem)
-    task = make_task_of_rounds(exp, received, jobs, batches, mem.get("local", {}), rounds)
+    numbers = positions_by_round(jobs.begun) or [(ctx.round, np.arange(0))]
+    contexts = {number: replace(ctx, round=number) for number, _ in numbers}
+    begun = zip(jobs.owner.tolist(), jobs.begun.tolist(), strict=True)
+    rules = [exp.local.with_drawn_epochs(client, contexts[number].rng) for client, number in begun]
+    draws = streams_by_round(exp.seed, jobs.begun, "batches", jobs.owner)
+    batches = draw_all(rules, jobs.shards, world.labels, draws, exp.privacy.sampling)
+    pieces = dispatch_versions(exp, world, jobs, numbers, mem)
+    received = place_rows(pieces, [positions for _, positions in numbers])
+    rounds = [(contexts[number], positions) for number, positions in numbers]
+    task = make_task_of_rounds(exp, (pieces, received), jobs, batches, mem.get("local", {}), rounds)
     return JobGroup(jobs, rounds, received, task)
 
 
@@ -112,9 +110,10 @@ def train_companions(
     beside, memory = world.with_rule(exp.local.companion), mem.get("companion", {})
     companions = []
     for group in groups:
-        rounds = [(make_context(beside, then.round), rows) for then, rows in group.rounds]
+        rounds = [(make_context(beside, then.round), positions) for then, positions in group.rounds]
         received = beside.exp.local.extend_rows(group.received, world.layout)
-        task = make_task_of_rounds(beside.exp, received, group.jobs, group.task.batches, memory, rounds)
+        pieces = [received[as_index(positions, received.device)] for _, positions in rounds]
+        task = make_task_of_rounds(beside.exp, (pieces, received), group.jobs, group.task.batches, memory, rounds)
         companions.append(JobGroup(group.jobs, rounds, received, task))
     for group, out in zip(companions, [train_task(beside, group.task) for group in companions], strict=True):
         trained, rule = read_output(beside, group, out)[0], beside.exp.local.at(group.task.lr)

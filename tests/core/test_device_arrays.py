@@ -1,44 +1,46 @@
-"""Rows are joined without a copy where that is possible, and with one where it is not."""
+"""Rows are put together without a copy where that is possible, and with one where it is not."""
 
 import numpy as np
 import pytest
 import torch
 
-from fedexp.core.device_arrays import join_rows, neighbours
+from fedexp.core.device_arrays import neighbours, place_rows
 
 MATRIX = torch.arange(20.0).view(5, 4)
 
 
+def test_rows_come_to_their_positions():
+    pieces, positions = [MATRIX[:2], MATRIX[2].expand(2, -1), MATRIX[:0], MATRIX[4:]], [[4, 1], [0, 3], [], [2]]
+    rows = place_rows(pieces, [np.array(at, np.int64) for at in positions])
+    assert torch.equal(rows, MATRIX[[2, 1, 4, 2, 0]])
+
+
+def test_a_single_piece_is_not_copied():
+    assert place_rows([MATRIX], [np.arange(5)]) is MATRIX
+
+
 @pytest.mark.parametrize("columns", [4, 3])
-def test_neighbours_in_one_matrix_are_not_copied(columns: int):
-    rows = MATRIX[:, :columns]
-    joined = join_rows([rows[1:2], rows[2:4], rows[4:]])
-    assert torch.equal(joined, rows[1:])
-    assert joined.data_ptr() == rows[1].data_ptr()
+def test_first_columns_of_placed_rows_are_not_copied(columns: int):
+    pieces, positions = [MATRIX[:2], MATRIX[3].expand(2, -1)], [np.array([3, 0]), np.array([1, 2])]
+    placed = place_rows(pieces, positions)
+    rows = place_rows([piece[:, :columns] for piece in pieces], positions, (pieces, placed))
+    assert torch.equal(rows, placed[:, :columns])
+    assert rows.data_ptr() == placed.data_ptr()
 
 
-def test_views_of_one_row_stay_one_row():
-    row = MATRIX[2]
-    joined = join_rows([row.expand(2, -1), row.expand(3, -1)])
-    assert joined.tolist() == [row.tolist()] * 5
-    assert joined.stride(0) == 0
-
-
-APART = {
-    "gap": [MATRIX[:1], MATRIX[2:]],
-    "turned": [MATRIX[2:], MATRIX[:2]],
-    "twice": [MATRIX[:1], MATRIX[:1]],
-    "other matrix": [MATRIX[:2], MATRIX.clone()[2:]],
-    "other columns": [MATRIX[:2, :2], MATRIX[2:, 1:3]],
-    "row and matrix": [MATRIX[0].expand(2, -1), MATRIX[1:]],
-    "two rows": [MATRIX[0].expand(2, -1), MATRIX[1].expand(2, -1)],
-    "none before": [MATRIX[:0], MATRIX[3:]],
+CHANGED = {
+    "last columns": [MATRIX[:2, 1:], MATRIX[2:, 1:]],
+    "a copy": [MATRIX[:2].clone(), MATRIX[2:]],
+    "one row": [MATRIX[0].expand(2, -1), MATRIX[2:]],
+    "other types": [MATRIX[:2].view(torch.int32), MATRIX[2:].view(torch.int32)],
 }
 
 
-@pytest.mark.parametrize("pieces", APART.values(), ids=APART)
-def test_others_are_joined_all_the_same(pieces: list[torch.Tensor]):
-    assert torch.equal(join_rows(pieces), torch.cat(pieces))
+@pytest.mark.parametrize("changed", CHANGED.values(), ids=CHANGED)
+def test_others_are_placed_all_the_same(changed: list[torch.Tensor]):
+    pieces, positions = [MATRIX[:2], MATRIX[2:]], [np.array([1, 4]), np.array([0, 2, 3])]
+    rows = place_rows(changed, positions, (pieces, place_rows(pieces, positions)))
+    assert torch.equal(rows, torch.cat(changed)[[2, 0, 3, 4, 1]])
 
 
 def test_positions_that_are_a_slice():

@@ -16,7 +16,7 @@ from fedexp.parts.context import Context
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Who arrives in a step of the server: their `plan`, those that began together beside each other.
+    """Who arrives in a step of the server: their `plan`.
 
     `begun [C]` is the step in which each was sent its model, `versions` the models of those steps, by step (the present
     one may lack). `seconds` is how long the step took (None: the fleet says), `began [b]` who was sent the model in it

@@ -129,7 +129,7 @@ class OverlappingPacing(Pacing):
         candidates = map(Candidate._make, zip(*(column.tolist() for column in columns), strict=True))
         rule = replace(self.rule(ctx), choice_s=ctx.fleet.judging_s, idle_s=ctx.fleet.idle_s)
         step = run_step(rule, ctx.round, now_s, link_s, read_flights(memory), candidates)
-        step.arrived.sort(key=lambda client: (client.begun, client.owner))  # those of one model beside each other
+        step.arrived.sort(key=lambda client: client.owner)
         begun = np.array([client.begun for client in step.arrived], np.int64)
         versions = {**self.versions(memory), str(ctx.round): model.flat}
         shards = {**memory.get("shards", {}), **own_shards(plan, ctx)}
@@ -187,14 +187,13 @@ class OverlappingPacing(Pacing):
         return {name: arrived[column].numpy()[positions] for name, column in CLIENT_COLUMNS.items()}
 
     def discount(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
-        arrived, ordered = memory["arrived"], uploads.sort_by_owner()  # as they are added up, so that no later copy is
-        positions = torch.from_numpy(positions_of(ordered.owner, arrived["owner"].numpy()))
-        factor = arrived["factor"][positions].to(ordered.delta)[:, None]
-        rows = ordered.delta.clone() if ordered is uploads else ordered.delta
+        arrived, rows = memory["arrived"], uploads.delta
+        positions = torch.from_numpy(positions_of(uploads.owner, arrived["owner"].numpy()))
+        factor = arrived["factor"][positions].to(rows)[:, None]
         if self.mixing is not None:
-            rows.add_(memory["offset"].to(rows)[positions.to(rows.device)])
+            rows = rows + memory["offset"].to(rows)[positions.to(rows.device)]
             factor = self.mixing * factor
-        return ordered.with_delta(rows.mul_(factor)), memory
+        return uploads.with_delta(rows * factor), memory
 
 
 def own_shards(plan: Plan, ctx: Context) -> dict[str, torch.Tensor]:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.core.random_streams import stream, streams
+from fedexp.core.random_streams import streams_by_round
 from fedexp.core.torch_generator import seed_torch
 from fedexp.core.values import Layout, Plan
 from fedexp.maths.optimizer_steps import mask_rows
@@ -61,12 +61,8 @@ class Task:
 
         They are those of what the network draws in training, of the augmentation, and of private training's noise.
         """
-        owner = self.plan.owner[rows]
-        if self.begun is None:
-            generators = streams(self.seed, self.round, name, owner=owner)
-        else:
-            pairs = zip(self.begun[rows].tolist(), owner.tolist(), strict=True)
-            generators = (stream(self.seed, begun, name, client) for begun, client in pairs)
+        begun = np.full(len(rows), self.round) if self.begun is None else self.begun[rows]
+        generators = streams_by_round(self.seed, begun, name, self.plan.owner[rows])
         return [int(generator.integers(2**62)) for generator in generators]
 
 

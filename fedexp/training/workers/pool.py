@@ -169,6 +169,13 @@ class SharedWorkerPool(WorkerPool):
             return super().shared_outs(works)
         return self.arena.views([work.out for work in works])
 
+    def _run_jobs(self, works: list[Work]) -> None:
+        if self.arena is not None and sum(len(work.jobs) for work in works) == 1:
+            for work in works:  # each process does a single job itself, sooner than another would send its result
+                self.run_locally(work)
+        else:
+            super()._run_jobs(works)
+
     def _wait_for(self, pending: dist.Work) -> None:
         """Waits for a collective operation, checking the other processes meanwhile if this one monitors them."""
         while self.monitor is not None and not pending.is_completed():

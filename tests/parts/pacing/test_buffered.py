@@ -18,7 +18,7 @@ from fedexp.parts.selector.random import Random
 from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.setup.compatibility import refuse
-from fedexp.simulation.start import dispatch_versions, rows_by_round, start
+from fedexp.simulation.start import dispatch_versions, positions_by_round, start
 from fedexp.simulation.world import World
 
 WORDS = ("scenario.participants=3", "local.epochs=2", "local.batch_size=7", "model.dropout=0.2", "rounds=20")
@@ -107,7 +107,7 @@ def test_two_updates_of_length_one_make_the_papers_step():
     assert rows.delta.mean().item() == 0.75  # eta / B times the sum, whatever the number of clients
     turned = uploads.where(np.array([1, 0]))
     backwards, _ = Buffered(clients=9).discount(turned, arrived([0, 3]), None)  # pyright: ignore[reportArgumentType]
-    assert (backwards.owner.tolist(), backwards.delta[:, 0].tolist()) == ([0, 1], [1.0, 0.5])  # by client, not by place
+    assert (backwards.owner.tolist(), backwards.delta[:, 0].tolist()) == ([1, 0], [0.5, 1.0])  # by client, not by place
     assert uploads.delta.tolist() == turned.delta.tolist() == [[1.0], [1.0]]  # as they were sent
 
 
@@ -182,9 +182,10 @@ def test_clients_train_on_the_model_that_they_were_sent(tiny: Tiny):
     for _ in range(8):
         models[state.round + 1] = state.models[0].flat
         jobs, _, memory = start(world.exp, world, state, context.begin_round(world.exp, world, state))
-        received = dispatch_versions(world.exp, world, jobs, rows_by_round(jobs.begun), memory)
-        for begun, row in zip(jobs.begun.tolist(), received, strict=True):
-            assert torch.equal(row, models[begun])
+        rounds = positions_by_round(jobs.begun)
+        for (begun, at), rows in zip(rounds, dispatch_versions(world.exp, world, jobs, rounds, memory), strict=True):
+            assert len(rows) == len(at)
+            assert all(torch.equal(row, models[begun]) for row in rows)
         before, (state, _, sent) = state, run_round(world.exp, world, state)
         memory = state.memory["pacing"]["arrived"]
         for client, begun in zip(memory["owner"].tolist(), memory["begun"].tolist(), strict=True):

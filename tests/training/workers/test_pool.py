@@ -90,6 +90,20 @@ def test_workers_end_with_the_first_process(tiny: Tiny, forked: list[int]):
     assert gone(forked)
 
 
+def test_a_single_job_is_done_by_every_process_itself(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
+    words = ("scenario.participants=1", "rounds=6", "evaluation.every=6")
+    train, calls = local_task.train_rows, []
+    monkeypatch.setattr(local_task, "train_rows", lambda *given: calls.append(None) or train(*given))
+    models = []
+    for workers in (1, 2):
+        world = world_of(tiny(*words, f"engine.workers={workers}"))
+        with with_workers(world.exp, world, world.initial_state()) as staffed_world:
+            rounds = run_rounds(world.exp, staffed_world, world.initial_state())
+            models.append([state.models[0].flat for state, _, _ in rounds])
+    assert len(calls) == 6 + 6  # the first process leaves none to the other
+    assert all(torch.equal(alone, together) for alone, together in zip(*models, strict=True))
+
+
 def test_an_error_of_the_first_process_is_told_as_it_is(tiny: Tiny, forked: list[int]):
     world = world_of(tiny("engine.workers=2"))
     with pytest.raises(KeyError, match="mine"), with_workers(world.exp, world, world.initial_state()):
