@@ -10,10 +10,14 @@ own w_i, where ours start at u_i. (2) The pull towards u_i is computed from the 
 reaches the gradient (and its norm is not squared): so each client trains alone, whatever alphaK, sigma and lamda are.
 """
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
-from authors.three_clients import CLIENTS, assert_agrees, first_model, gradient, network
+from authors.three_clients import CLIENTS, assert_agrees, first_model, gradient, network, three_clients
+from worlds import Tiny, first_round
 
 from fedexp.core.client_rows import ClientRows
 from fedexp.core.values import Layout, Weights
@@ -56,9 +60,7 @@ def test_starts():
     assert_agrees(FedAMP(alpha=0.5, sigma=2.0).dispatch(weights, np.arange(3), memory), STARTS)
 
 
-def test_its_clients_train_alone():
-    rows = []
-    for row, client in zip(trained_models(), CLIENTS, strict=True):
-        once = row - 0.5 * gradient(row, client)
-        rows.append(once - 0.5 * gradient(once, client))
-    assert_agrees(torch.stack(rows), TRAINED)
+def test_its_clients_train_alone(tiny: Tiny, tmp_path: Path):
+    world = three_clients(tiny, tmp_path, "local.lr=0.5", "local.epochs=2", "local.batch_size=9")
+    task = replace(first_round(world), start=trained_models())
+    assert_agrees(world.trainer.run(task, np.arange(3))[:, :21], TRAINED)
