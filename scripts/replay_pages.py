@@ -53,7 +53,8 @@ def describe_tables(held: Sequence[overview.TableProgress]) -> str:
         overview.progress_grid([line for line in held if line.needs_gpu is needs_gpu], is_short=True).markdown()
         for needs_gpu in (False, True)
     ]
-    return f"{grids[0]}\nNeeds a GPU, more than {overview.CORE_HOURS:g} hours of a core for a run:\n\n{grids[1]}"
+    long = f"a run that is missing takes more than {overview.CORE_HOURS:g} hours of a core"
+    return f"{grids[0]}\nLeft for a GPU, since {long}:\n\n{grids[1]}"
 
 
 def source_grid(all_tables: Sequence[overview.TableProgress], *, is_short: bool = False) -> Grid:
@@ -96,11 +97,15 @@ def describe_agreement(all_tables: Sequence[overview.TableProgress]) -> str:
     counted = sum((count_numbers(line.judged_cells) for line in all_tables), Counter[str]())
     run, several = counted["run"], sum((count_tried(line.judged_cells) for line in all_tables), Counter[str]())
     share = f" ({100 * counted['agree'] / run:.0f} %)" if run else ""
+    differing = counted["differ, explained"] + counted["differ, open"]
+    undecided = sum(count_undecided(line.judged_cells) for line in all_tables)
     return (
         f"Published numbers with all their seeds: {run}; {counted['agree']} agree{share}. Where several settings\n"
         f"were tried for one number, the best counts: so {several['agree']} of these {several['run']} agree, and "
         f"{counted['agree'] - several['agree']} of the {run - several['run']} with a single setting.\n"
-        f"If all were right, about {LEVEL * run:.0f} would differ by chance. Begun, without a verdict so far: "
+        f"If all were right, about {LEVEL * (run - several['run']):.0f} of these would differ by chance, and fewer of "
+        f"the others. *Explained*: one\nchange of setting, which the page names, makes it agree. Of the {differing} "
+        f"that differ, {undecided} have another setting with\nseeds still to run. Begun, without a verdict so far: "
         f"{counted['so far']}."
     )
 
@@ -110,6 +115,13 @@ def count_tried(cells: Sequence[JudgedCell]) -> Counter[str]:
     settings = Counter(line.cell.published_number for line in cells if line.verdict.outcome in page.DECIDED)
     tried = [line.verdict.outcome for line in page.numbers(cells) if settings[line.cell.published_number] > 1]
     return Counter({"run": len(tried), "agree": tried.count("agrees")})
+
+
+def count_undecided(cells: Sequence[JudgedCell]) -> int:
+    """How many numbers differ by what was run, and have another setting that was not, or not to its end."""
+    waiting = {line.cell.published_number for line in cells if line.verdict.outcome in ("so far", "not run")}
+    differing = [line.cell.published_number for line in page.numbers(cells) if line.verdict.outcome == "differs"]
+    return sum(number in waiting for number in differing)
 
 
 def cheapest(count: int) -> list[tuple[str, Result]]:

@@ -116,6 +116,15 @@ SUMMARY = {
 }
 
 
+OUTPUTS = Path(__file__).parents[1] / "docs" / "outputs.md"
+DESCRIBED = set(re.findall(r"\w+(?:\.\w+)*", OUTPUTS.read_text()))
+
+
+def scores(table: pd.DataFrame) -> list[str]:
+    """The columns of metrics, which have the names of what is measured."""
+    return [name for name in table.columns if re.match("(test|validation|personal|site)_", name)]
+
+
 def complete(folder: Path, rounds: int) -> pd.DataFrame:
     """Checks what every run folder must hold; returns its metrics."""
     table = pd.read_csv(folder / "metrics.csv")
@@ -131,6 +140,8 @@ def complete(folder: Path, rounds: int) -> pd.DataFrame:
     assert summary.keys() >= SUMMARY
     assert summary[f"final_{main}"] == table[f"test_{main}"].iloc[-1]
     assert summary.keys() >= {f"best_{main}", f"{main}_auc"}
+    measured = {name for name in summary if re.match(r"(final|best)_|\w+_auc$", name)}
+    assert {*table.columns, *clients.columns, *summary} - measured - {*METRICS} <= DESCRIBED | set(scores(table))
     assert summary["updates"] == table["participants"].sum()
     assert (folder / "federation.csv").exists()
     assert (folder / "state.pt").exists()

@@ -23,7 +23,7 @@ would), and else it *differs*; how runs scatter is taken from ours, the publishe
 *Sees* is the difference from which on a number is outside. There is no verdict before all planned seeds are run (*so
 far*), and of right numbers about 5 in 100 differ by chance. Where several settings try for one number, the one that
 comes out best counts. A run that did not get there in its rounds counts as one that would have in the round after, and
-its cell never agrees."""
+its cell agrees only where the source did not get there either."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,8 @@ def describe_counts(lines: Sequence[JudgedCell]) -> str:
     counts = ", ".join(f"{count} {outcome}" for outcome, count in count_outcomes(lines).items() if count)
     parts = [f"{len(published)} published number{'s' * (len(published) != 1)}: {counts}"] * bool(published)
     measured = sum(bool(line.results) for line in unpublished)
-    parts += [f"{measured} of {len(unpublished)} measurement{'s' * (len(unpublished) != 1)} of our own run"] * bool(
-        unpublished
-    )
+    own = f"{len(unpublished)} measurement{'s' * (len(unpublished) != 1)} of our own"
+    parts += [f"{own}, {measured} with at least one run"] * bool(unpublished)
     return "; ".join(parts)
 
 

@@ -41,14 +41,20 @@ INDEX = """\
 # Studies
 
 Each source's claims, figures and tables, run again: the published number beside ours, with seeds, interval and verdict.
-Every page is made by `python scripts/studies/remake.py` from results that `fedexp replay` keeps, one line a run. A
-claim is *reproduced* or *contradicted*, else *not resolved*: of two settings, that one is better, where the paired test
-of `fedexp compare` says so, which takes six seeds; that they are alike, where the 95 % interval lies within the
-tolerance that the page gives, which is ours; of one number, by the rule of `fedexp replay`. *No number* means that the
-source gives none to compare with. Of two settings beside each other *they differ* where the 95 % interval of their
-difference is on one side of zero, else *no difference seen*, and *so far* below three seeds. A claim is quoted, with
-its place in the source, or read into its words. What we asked ourselves is counted apart. What has not been run says
-what it would take: minutes of one idle core, estimated from a few runs and older logs.
+The pages of these sources are made by `python scripts/studies/remake.py` from results that `fedexp replay` keeps, one
+line a run; tables headed *Earlier runs* are of older logs.
+
+A claim is quoted, with its place in the source, or read into its words. It is *reproduced* or *contradicted*, else *not
+resolved*:
+
+* That one of two settings is better: by the paired test of `fedexp compare`, which takes six seeds.
+* That two are alike: where the 95 % interval lies within the tolerance that the page gives, which is ours.
+* That something has a value: by the rule of `fedexp replay`. *No number* means that the source gives none.
+
+Of two settings beside each other *they differ* where the 95 % interval of their difference is on one side of zero, else
+*no difference seen*, and *so far* below three seeds. These words are said before all planned seeds are run, and a later
+seed may change them. What we asked ourselves is counted apart. What has not been run says what it would take: minutes
+of one idle core, estimated from a few runs and older logs.
 """
 
 
@@ -150,14 +156,13 @@ def interval(centre: float, deviation: float, count: int) -> str:
 
 
 def earlier(file: str, folder: Path) -> Grid:
-    """Means of earlier runs with their intervals and commands."""
+    """Means of earlier runs with their standard deviations and commands."""
     with (folder / file).open(newline="") as text:
         rows = list(csv.DictReader(text))
     told = []
     for row in rows:
-        found = interval(float(row["mean"]), float(row["deviation"]), int(row["seeds"]))
-        told.append([row["what"], row["command"], row["made"], found, row["seeds"]])
-    return Grid(["what", "command", "made", "mean (95 %)", "seeds"], told, 3)
+        told.append([row["what"], row["command"], row["made"], f"{row['mean']} ± {row['deviation']}", row["seeds"]])
+    return Grid(["what", "command", "made", "mean ± deviation", "seeds"], told, 3)
 
 
 def _cells(name: str, lines: Sequence[JudgedCell]) -> list[str]:

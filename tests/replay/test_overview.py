@@ -94,10 +94,17 @@ def test_numbers_are_added_up_by_source():
     assert describe_agreement(HELD) == (
         "Published numbers with all their seeds: 4; 2 agree (50 %). Where several settings\n"
         "were tried for one number, the best counts: so 1 of these 1 agree, and 1 of the 3 with a single setting.\n"
-        "If all were right, about 0 would differ by chance. "
-        "Begun, without a verdict so far: 1."
+        "If all were right, about 0 of these would differ by chance, and fewer of the others. *Explained*: one\n"
+        "change of setting, which the page names, makes it agree. Of the 2 that differ, 0 have another setting with\n"
+        "seeds still to run. Begun, without a verdict so far: 1."
     )
     assert describe_agreement([]).startswith("Published numbers with all their seeds: 0; 0 agree. Where")
+
+
+def test_a_number_that_differs_may_have_a_setting_that_is_still_to_run():
+    differs = JudgedCell(cell("i", number="one"), [run(1.0)], Verdict("differs"))
+    others = (JudgedCell(cell("j", number="one"), [], Verdict("not run")), HELD[2].judged_cells[0])
+    assert "Of the 2 that differ, 1 have another setting" in describe_agreement([progress("a", "A", differs, *others)])
 
 
 def test_the_list_shows_runs_and_hours():
@@ -117,7 +124,7 @@ def test_a_few_minutes_are_not_called_none():
 def test_one_cell_is_no_plural():
     assert page.describe_counts(HELD[2].judged_cells) == "1 published number: 1 differs"
     assert page.describe_counts(HELD[1].judged_cells) == (
-        "1 published number: 1 agrees; 1 of 1 measurement of our own run"
+        "1 published number: 1 agrees; 1 measurement of our own, 1 with at least one run"
     )
 
 

@@ -153,11 +153,6 @@ class Experiment(Part):
         return self.local.judging_fraction
 
     @property
-    def clients_judge(self) -> bool:
-        """Whether clients are sent each other's models."""
-        return self.judging_fraction > 0
-
-    @property
     def metric_entries(self) -> tuple[str, ...]:
         """What is measured besides the loss, the main metric first: names of ours, or functions `module:function`."""
         return self.evaluation.metrics or self.loss.metrics

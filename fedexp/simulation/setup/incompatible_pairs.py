@@ -65,7 +65,7 @@ ALONE = "has every client train alone and averages nothing"
 STALE = "takes uploads that began with older models"
 GOES_ON = "lets clients train on while the server steps"
 OWN_STARTS = "starts each client from a model of its own"
-SWAPS = "sends clients each other's models, to be judged on examples that they hold out"
+SWAPS = "has the server send clients each other's models, to be judged on examples that they hold out"
 HIDES = "shows nobody the row of a single client"
 # fmt: off
 ROWS = tuple(Incompatibility(*row) for row in (
@@ -184,16 +184,16 @@ ROWS = tuple(Incompatibility(*row) for row in (
      "evaluation.local_models=false"),
     ("pacing", "overlaps", STALE, "audit", "needs_uploads", "with audit.score=uploads compares what is sent with "
      "gradients of the present model", "audit.score=loss"),
-    ("clustering", "has_clusters", "is about who shares a model", "", "clients_judge", SWAPS, "local=sgd"),
-    ("pacing", "overlaps", STALE, "", "clients_judge", SWAPS, "local=sgd"),
-    ("aggregator", "hides_rows", HIDES, "", "clients_judge", SWAPS, "local=sgd"),
-    ("aggregator", "own_starts", OWN_STARTS, "", "clients_judge", SWAPS, "local=sgd"),
-    ("privacy", "guarantees", "covers what is trained", "", "clients_judge", SWAPS, "local=sgd"),
-    ("scenario", "trains_alone", ALONE, "", "clients_judge", SWAPS, "local=sgd"),
-    ("scenario", "pools_data", "brings the examples of all together", "", "clients_judge", SWAPS, "local=sgd"),
-    ("selector", "needs_one_model", "{part.needs_one_model}", "", "clients_judge", SWAPS, "local=sgd"),
-    ("audit", "needs_uploads", "with audit.score=uploads compares what is sent with gradients of the global model", "",
-     "clients_judge", SWAPS, "audit.score=loss"),
+    ("clustering", "has_clusters", "is about who shares a model", "local", "judging_fraction", SWAPS, "local=sgd"),
+    ("pacing", "overlaps", STALE, "local", "judging_fraction", SWAPS, "local=sgd"),
+    ("aggregator", "hides_rows", HIDES, "local", "judging_fraction", SWAPS, "local=sgd"),
+    ("aggregator", "own_starts", OWN_STARTS, "local", "judging_fraction", SWAPS, "local=sgd"),
+    ("privacy", "guarantees", "covers what is trained", "local", "judging_fraction", SWAPS, "local=sgd"),
+    ("scenario", "trains_alone", ALONE, "local", "judging_fraction", SWAPS, "local=sgd"),
+    ("scenario", "pools_data", "brings the examples of all together", "local", "judging_fraction", SWAPS, "local=sgd"),
+    ("selector", "needs_one_model", "{part.needs_one_model}", "local", "judging_fraction", SWAPS, "local=sgd"),
+    ("audit", "needs_uploads", "with audit.score=uploads compares what is sent with gradients of the global model",
+     "local", "judging_fraction", SWAPS, "audit.score=loss"),
     ("scenario", "copies", "divides all data over the honest clients", "federation", "not resizable",
      "makes clients of its own number", "federation=iid"),
     ("scenario", "copies", "gives malicious clients copies of the examples of others", "privacy", "guarantees",

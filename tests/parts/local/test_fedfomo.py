@@ -181,15 +181,27 @@ def test_engines_agree_and_a_checkpoint_holds_the_models(tiny: Tiny, tmp_path: P
     [
         (
             ("aggregator=secure_mean",),
-            "shows nobody the row of a single client, but the server sends clients each other",
+            "shows nobody the row of a single client, but local=fedfomo has the server send",
         ),
-        (("aggregator=fedamp",), "aggregator=fedamp starts each client from a model of its own, but the server sends"),
-        (("clustering=ifca",), "clustering=ifca is about who shares a model, but the server sends clients each other"),
-        (("pacing=buffered",), "pacing=buffered takes uploads that began with older models, but the server sends"),
-        (("scenario.training=local",), "averages nothing, but the server sends clients each other's models"),
+        (
+            ("aggregator=fedamp",),
+            "aggregator=fedamp starts each client from a model of its own, but local=fedfomo has the server send",
+        ),
+        (
+            ("clustering=ifca",),
+            "clustering=ifca is about who shares a model, but local=fedfomo has the server send",
+        ),
+        (
+            ("pacing=buffered",),
+            "pacing=buffered takes uploads that began with older models, but local=fedfomo has the server send",
+        ),
+        (
+            ("scenario.training=local",),
+            "averages nothing, but local=fedfomo has the server send",
+        ),
         (
             ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3"),
-            "privacy=dp_sgd covers what is trained, but the server sends clients each other's models",
+            "privacy=dp_sgd covers what is trained, but local=fedfomo has the server send",
         ),
         (("local.judging_fraction=0",), r"judging_fraction must be a number in \(0, 1\)"),
     ],
