@@ -80,8 +80,8 @@ def describe_counts(lines: Sequence[JudgedCell]) -> str:
     counts = ", ".join(f"{count} {outcome}" for outcome, count in count_outcomes(lines).items() if count)
     parts = [f"{len(published)} published number{'s' * (len(published) != 1)}: {counts}"] * bool(published)
     measured = sum(bool(line.results) for line in unpublished)
-    own = f"{len(unpublished)} measurement{'s' * (len(unpublished) != 1)} of our own"
-    parts += [f"{own}, {measured} with at least one run"] * bool(unpublished)
+    phrase = f"{len(unpublished)} measurement{'s' * (len(unpublished) != 1)} of our own"
+    parts += [f"{phrase}, {measured} with at least one run"] * bool(unpublished)
     return "; ".join(parts)
 
 

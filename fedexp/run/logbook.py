@@ -19,6 +19,7 @@ from fedexp.run.environment import device_name, surroundings
 from fedexp.run.metric_notes import UndefinedMetrics, describe_undefined_clients
 from fedexp.run.progress import Progress
 from fedexp.run.state import checkpoint
+from fedexp.run.state.inputs import digest_inputs
 from fedexp.run.summary_table import summary_table
 from fedexp.run.tables import GrowingCsv, cell_value, first_columns, round_rows, write_table
 from fedexp.simulation.measures import client_scores, confusion_matrix, presence
@@ -42,7 +43,7 @@ class Logbook:
         self.state, self.saved_round = state, state.round
         self.saved_at = time.perf_counter()
         self.tracker_client = TrackerClient()
-        self.undefined = UndefinedMetrics(exp.metric_entries)
+        self.undefined, self.inputs = UndefinedMetrics(exp.metric_entries), digest_inputs(world)
 
     def __enter__(self) -> "Logbook":
         name = self.folder / "federation.csv"
@@ -170,5 +171,5 @@ class Logbook:
             table.sync()
         choice = self.world.choice
         environment = surroundings(self.exp, choice, self.world.pool.size)
-        checkpoint.save(self.folder, self.state, self.config, asdict(choice), environment)
+        checkpoint.save(self.folder, self.state, self.config, asdict(choice), environment, self.inputs)
         self.saved_round, self.saved_at = self.state.round, time.perf_counter()

@@ -18,6 +18,7 @@ from fedexp.process.torchrun import under_torchrun
 from fedexp.run import addresses, digests, folders
 from fedexp.run.logbook import Logbook
 from fedexp.run.state import checkpoint
+from fedexp.run.state.inputs import refuse_changed_inputs
 from fedexp.run.tables import METRICS, first_columns
 from fedexp.simulation.build_world import build_experiment, build_world
 from fedexp.simulation.round import Row
@@ -123,10 +124,12 @@ def _conduct(config: dict[str, Any], exp: Experiment, folder: Path | None, watch
     device = exp.engine.activate_device()
     pool = join_torchrun(device) if under_torchrun() else WorkerPool()
     saved = pool.broadcast(_load_state(folder, config, exp) if folder else None)
-    state, saved_engine = saved or (None, None)
+    state = saved and saved.state
     if folder and state is None and saved_config.exists(folder):
         saved_config.renew_digests(folder)
-    world = build_world(exp, EngineChoice(**saved_engine) if saved_engine else None, pool)
+    world = build_world(exp, EngineChoice(**saved.engine) if saved else None, pool)
+    if folder and saved:
+        refuse_changed_inputs(folder, saved.inputs, world)
     exp = world.exp
     state = state or world.initial_state()
     with with_workers(exp, world, state) as world:
@@ -152,7 +155,7 @@ def _refuse_first_model(table: "pd.DataFrame") -> None:
         )
 
 
-def _load_state(folder: Path, config: dict[str, Any], exp: Experiment) -> tuple[State, dict[str, str]] | None:
+def _load_state(folder: Path, config: dict[str, Any], exp: Experiment) -> checkpoint.Checkpoint | None:
     """The newest saved state that agrees with the tables, and the engine that made it; None without one."""
     chains = digests.read_chains(folder, first_columns(exp))
     return checkpoint.load(folder, config, exp.engine.resolve_device(), chains.objection)

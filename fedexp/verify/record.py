@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SavedState:
-    """A saved state: its file, its round, the digest of its models, its clocks, its engine and environment."""
+    """A saved state: its file, its round, the digest of its models, its clocks, its environment, and what it read."""
 
     path: Path
     round: int
@@ -33,6 +33,7 @@ class SavedState:
     clocks: Line
     engine: dict[str, str]
     surroundings: dict[str, str]
+    inputs: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -156,4 +157,4 @@ def read_table(path: Path, columns: Sequence[str]) -> tuple[Line, ...]:
 def _saved_state(path: Path, saved: checkpoint.Checkpoint) -> SavedState:
     state, digest = saved.state, digests.digest(saved.state.models)
     clocks = {name: str(format_cell(getattr(state, name))) for name in ("host_s", "sim_s")}
-    return SavedState(path, state.round, digest, state.updates, clocks, saved.engine, saved.surroundings)
+    return SavedState(path, state.round, digest, state.updates, clocks, saved.engine, saved.surroundings, saved.inputs)

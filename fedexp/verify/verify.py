@@ -147,6 +147,7 @@ def check_files(
     complaints = [
         *words.override_complaints(record.folder),
         *states.misplaced_states(record),
+        *states.changed_inputs_of_states(record, rerun),
         *summary.federation_complaints(record, rerun),
     ]
     complaints += tables.clustering_complaints(record, divides=rerun.exp.clustering.has_clusters)

@@ -286,12 +286,12 @@ def test_a_state_names_the_engine_that_goes_on(tiny: Tiny, tmp_path: Path, caplo
 
     with pytest.raises(KeyboardInterrupt):
         complete(config, tmp_path, interrupt)
-    state, engine = checkpoint.load(tmp_path, config, torch.device("cpu")) or pytest.fail("no state")
-    assert engine["name"] == "loop"
-    checkpoint.save(tmp_path, state, config, {"name": "stacked", "reason": "measured"})
+    saved = checkpoint.load(tmp_path, config, torch.device("cpu")) or pytest.fail("no state")
+    assert saved.engine["name"] == "loop"
+    checkpoint.save(tmp_path, saved.state, config, {"name": "stacked", "reason": "measured"})
     complete(config, tmp_path)
     assert "engine stacked trained the rounds so far and goes on; today loop would be chosen" in caplog.text
-    checkpoint.save(tmp_path, state, config, {"name": "abacus", "reason": ""})
+    checkpoint.save(tmp_path, saved.state, config, {"name": "abacus", "reason": ""})
     (tmp_path / "summary.json").unlink()
     with pytest.raises(ConfigError, match="must name the engine loop or stacked, got 'abacus'"):
         complete(config, tmp_path)

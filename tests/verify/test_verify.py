@@ -206,6 +206,16 @@ def test_another_version_is_compared_within_rounding(folder: Path, verified: Cal
     assert verified("--rounds", "1")[0] == 1
 
 
+def test_other_inputs_than_those_of_the_run_are_told(folder: Path, verified: Callable):
+    content = torch.load(folder / "state.pt", weights_only=True)
+    assert content["inputs"].keys() == {"data", "clients"}
+    content["inputs"] |= {"data": "0" * 64, "fleet.trace": "0" * 64}
+    torch.save(content, folder / "state.pt")
+    code, _, complaint = verified("--rounds", "1")
+    assert code == 1
+    assert "run/state.pt: the data of dataset=synthetic changed after the run began" in complaint
+
+
 def rewrite(path: Path, change: Callable[[list[str]], list[str]]) -> None:
     """Changes the lines of a table behind its header."""
     header, *rows = path.read_text().splitlines(True)

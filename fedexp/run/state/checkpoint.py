@@ -22,7 +22,7 @@ from fedexp.core.values import Layout, State, Weights
 from fedexp.files.atomic import atomic_path, display_path
 from fedexp.files.run_tables import has_rounds
 from fedexp.files.untrusted import is_stored
-from fedexp.run.state.state_parts import is_complete_state
+from fedexp.run.state.state_parts import TEXTS, is_complete_state
 
 log = logging.getLogger(__name__)
 
@@ -38,13 +38,15 @@ def save(
     config: dict[str, Any],
     engine: dict[str, str],
     surroundings: dict[str, str] | None = None,
+    inputs: dict[str, str] | None = None,
 ) -> None:
-    """Writes the state; the newest state so far becomes the previous one."""
+    """Writes the state; the newest state so far becomes the previous one. `inputs` are digests of what is read."""
     content = {
         "format": FORMAT,
         "config": config,
         "engine": engine,
         "surroundings": surroundings or {},
+        "inputs": inputs or {},
         "round": state.round,
         "models": [(weights.flat.cpu(), _layout(weights.layout)) for weights in state.models],
         "memory": _to_device(state.memory, torch.device("cpu")),
@@ -86,11 +88,12 @@ def list_states(folder: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A state read from a file, with the engine and environment that made it."""
+    """A state read from a file, with the engine and environment that made it, and digests of what the run reads."""
 
     state: State
     engine: dict[str, str]
     surroundings: dict[str, str]
+    inputs: dict[str, str]
 
 
 def read(path: Path, config: dict[str, Any], device: torch.device) -> Checkpoint | None:
@@ -104,12 +107,13 @@ def read(path: Path, config: dict[str, Any], device: torch.device) -> Checkpoint
         return None
     if changed := changed_keys(content["config"], config):
         raise ConfigError(f"{path} belongs to another config: {changed}; restore these keys or start a new run")
-    return Checkpoint(_parse_state(content, device), content["engine"], content.get("surroundings", {}))
+    parsed, (surroundings, inputs) = _parse_state(content, device), (content.get(name, {}) for name in TEXTS)
+    return Checkpoint(parsed, content["engine"], surroundings, inputs)
 
 
 def load(
     folder: Path, config: dict[str, Any], device: torch.device, objection: Callable[[State], str] = lambda _: ""
-) -> tuple[State, dict[str, str]] | None:
+) -> Checkpoint | None:
     """The newest state that can be read and meets no objection, with the engine that made it; None without a state.
 
     It becomes the folder's newest state.
@@ -128,7 +132,7 @@ def load(
                     shutil.copyfile(path, copy)
             if refused:
                 log.warning("%s; falling back to the state after round %d", "; ".join(refused), checkpoint.state.round)
-            return checkpoint.state, checkpoint.engine
+            return checkpoint
         refused.append(f"{display_path(path)} {reason}")
     if not refused:
         if has_rounds(folder):

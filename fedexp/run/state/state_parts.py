@@ -11,10 +11,12 @@ from fedexp.core.fields import describe_misfit, fits
 from fedexp.core.values import Layout
 from fedexp.training.engine.contract import EngineChoice
 
+TEXTS = ("surroundings", "inputs")  # what a state says of where and from what it was made
 _KINDS: dict[str, Any] = {
     "config": dict,
     "engine": dict[str, str],
     "surroundings": dict[str, str],
+    "inputs": dict[str, str],
     "round": int,
     "updates": int,
     "sim_s": float,
@@ -26,10 +28,10 @@ _KINDS: dict[str, Any] = {
 
 def is_complete_state(content: Mapping[Any, Any]) -> bool:
     """Whether all entries are there and have the right types; the roles' memories are not checked."""
-    content = {"surroundings": {}, **content}  # older states have none
+    content = {**{name: {} for name in TEXTS}, **content}  # older states have none
     return (
         all(name in content and fits(kind, content[name]) for name, kind in _KINDS.items())
-        and all(isinstance(key, str) for name in ("surroundings", "memory") for key in content[name])
+        and all(isinstance(key, str) for name in (*TEXTS, "memory") for key in content[name])
         and all(0 <= content[name] < math.inf for name in ("round", "updates", "sim_s", "host_s"))
         and content["engine"].keys() == {field.name for field in fields(EngineChoice)}
         and len(content["models"]) > 0

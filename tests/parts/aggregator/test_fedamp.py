@@ -120,7 +120,7 @@ def test_engines_agree_and_a_checkpoint_holds_the_models(tiny: Tiny, tmp_path: P
         checkpoint.save(tmp_path, states[1], {}, {"name": engine, "reason": ""})
         saved = checkpoint.load(tmp_path, {}, torch.device("cpu"))
         assert saved is not None
-        following = run_round(world.exp, world, saved[0])[0]
+        following = run_round(world.exp, world, saved.state)[0]
         assert same(following.memory["aggregator"], states[2].memory["aggregator"])
         ends.append(states[-1].memory["aggregator"]["0"]["rows"])
     torch.testing.assert_close(*ends, rtol=1e-3, atol=1e-4)

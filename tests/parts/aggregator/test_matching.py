@@ -93,7 +93,7 @@ def test_a_stop_in_the_middle_changes_nothing(tiny: Tiny, words: tuple[str, ...]
     checkpoint.save(tmp_path, state, config, {"name": "loop", "reason": ""})
     saved = checkpoint.load(tmp_path, config, torch.device("cpu"))
     assert saved is not None
-    same(whole, first + live(world, saved[0], 5)[0])
+    same(whole, first + live(world, saved.state, 5)[0])
 
 
 @ALL

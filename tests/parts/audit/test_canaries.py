@@ -126,7 +126,7 @@ class TestWhatIsTold:
         loaded = checkpoint.load(tmp_path, config, torch.device("cpu"))
         assert loaded is not None
         world = world_of(config)
-        *_, (_, row, _) = run_rounds(world.exp, world, loaded[0])
+        *_, (_, row, _) = run_rounds(world.exp, world, loaded.state)
         assert audited(row) == audited(whole[-1][1])
 
     def test_what_is_not_finite_leaves_no_trace(self, tiny: Tiny):

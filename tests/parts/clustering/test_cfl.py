@@ -181,7 +181,7 @@ def test_engines_agree_and_a_checkpoint_holds_the_clusters(tiny: Tiny, tmp_path:
         checkpoint.save(tmp_path / engine, states[1], {}, {"name": engine, "reason": ""})
         saved = checkpoint.load(tmp_path / engine, {}, torch.device("cpu"))
         assert saved is not None
-        following = run_round(world.exp, world, saved[0])[0]
+        following = run_round(world.exp, world, saved.state)[0]
         assert cluster_of(following.memory["clustering"]) == cluster_of(states[2].memory["clustering"])
         pairs = zip(following.models, states[2].models, strict=True)
         assert all(torch.equal(one.flat, other.flat) for one, other in pairs)

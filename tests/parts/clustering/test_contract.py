@@ -107,7 +107,7 @@ class TestClustering:
         checkpoint.save(tmp_path, state, {}, {"name": "loop", "reason": ""})
         loaded = checkpoint.load(tmp_path, {}, torch.device("cpu"))
         assert loaded is not None
-        again = loaded[0]
+        again = loaded.state
         same(again.memory.get("clustering", {}), state.memory.get("clustering", {}))
         (one, row, _), (other, line, _) = (run_round(world.exp, world, each) for each in (state, again))
         assert all(torch.equal(a.flat, b.flat) for a, b in zip(one.models, other.models, strict=True))

@@ -79,7 +79,7 @@ def test_it_goes_on_from_disk(tiny: Tiny, tmp_path: Path):
     checkpoint.save(tmp_path, states[1], config, {"name": "loop", "reason": ""})
     loaded = checkpoint.load(tmp_path, config, torch.device("cpu"))
     assert loaded is not None
-    *_, (state, _, _) = run_rounds(world.exp, world, loaded[0])
+    *_, (state, _, _) = run_rounds(world.exp, world, loaded.state)
     assert same(state.memory["companion"], states[-1].memory["companion"])
 
 

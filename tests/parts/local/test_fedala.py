@@ -304,7 +304,7 @@ def test_engines_agree_and_a_checkpoint_goes_on_to_the_byte(tiny: Tiny, tmp_path
             checkpoint.save(tmp_path, states[number - 1], {}, {"name": engine, "reason": ""})
             saved = checkpoint.load(tmp_path, {}, torch.device("cpu"))
             assert saved is not None
-            following = run_round(world.exp, world, saved[0])[0]
+            following = run_round(world.exp, world, saved.state)[0]
             assert same(following.memory["local"], states[number].memory["local"])
         ends.append(states[-1])
     first, second = (state.memory["local"] for state in ends)

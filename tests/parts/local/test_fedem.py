@@ -275,7 +275,7 @@ def test_a_checkpoint_holds_the_shares(tiny: Tiny, tmp_path: Path, engine: str):
     checkpoint.save(tmp_path, states[1], {}, {"name": engine, "reason": ""})
     saved = checkpoint.load(tmp_path, {}, torch.device("cpu"))
     assert saved is not None
-    state = saved[0]
+    state = saved.state
     for expected in states[2:]:
         state = run_round(world.exp, world, state)[0]
         assert torch.equal(state.models[0].flat, expected.models[0].flat)

@@ -169,7 +169,7 @@ def test_engines_agree_and_a_checkpoint_holds_the_models(tiny: Tiny, tmp_path: P
         checkpoint.save(tmp_path, states[1], {}, {"name": engine, "reason": ""})
         saved = checkpoint.load(tmp_path, {}, torch.device("cpu"))
         assert saved is not None
-        following = run_round(world.exp, world, saved[0])[0]
+        following = run_round(world.exp, world, saved.state)[0]
         assert same(following.memory["local"], states[2].memory["local"])
         ends.append(states[-1])
     rows = [state.memory["local"]["rows"] for state in ends]

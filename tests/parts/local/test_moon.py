@@ -115,7 +115,7 @@ def test_the_last_models_come_back_from_disk(tiny: Tiny, tmp_path: Path):
     checkpoint.save(tmp_path, whole[1][0], config, {"name": "loop", "reason": ""})
     loaded = checkpoint.load(tmp_path, config, torch.device("cpu"))
     assert loaded is not None
-    *_, (state, _, _) = run_rounds(world.exp, world, loaded[0])
+    *_, (state, _, _) = run_rounds(world.exp, world, loaded.state)
     assert torch.equal(state.models[0].flat, whole[-1][0].models[0].flat)
 
 

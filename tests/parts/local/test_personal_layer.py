@@ -305,7 +305,7 @@ def test_layers_come_back_from_disk(tiny: Tiny, tmp_path: Path):
     checkpoint.save(tmp_path, whole[2][0], config, {"name": "loop", "reason": ""})
     loaded = checkpoint.load(tmp_path, config, torch.device("cpu"))
     assert loaded is not None
-    *_, (state, _, _) = run_rounds(world.exp, world, loaded[0])
+    *_, (state, _, _) = run_rounds(world.exp, world, loaded.state)
     assert torch.equal(state.models[0].flat, whole[-1][0].models[0].flat)
     assert state.memory["personal"].keys() == {"owner", "rows"}
     assert all(torch.equal(row, own(whole[-1][0])[client]) for client, row in own(state).items())

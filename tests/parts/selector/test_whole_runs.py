@@ -65,4 +65,4 @@ def test_a_stop_in_the_middle_changes_nothing(config: Tiny, selector: str, tmp_p
     checkpoint.save(tmp_path, state, plain, {"name": "loop", "reason": ""})
     saved = checkpoint.load(tmp_path, plain, torch.device("cpu"))
     assert saved is not None
-    same(whole, first + live(world, saved[0])[0])
+    same(whole, first + live(world, saved.state)[0])

@@ -64,7 +64,7 @@ def save(folder: Path, state: State) -> None:
 
 def load(folder: Path) -> State | None:
     found = checkpoint.load(folder, CONFIG, CPU)
-    return found[0] if found else None
+    return found.state if found else None
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -76,8 +76,8 @@ def test_every_kind_of_value_comes_back(tmp_path: Path):
     save(tmp_path, state)
     found = checkpoint.load(tmp_path, CONFIG, CPU)
     assert found is not None
-    assert same(found[0], state)
-    assert found[1] == MADE_BY
+    assert same(found.state, state)
+    assert found.engine == MADE_BY
 
 
 SPENT = ("privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3", "aggregator.weighting=uniform")
@@ -251,7 +251,7 @@ def test_the_last_state_without_an_objection_counts(tmp_path: Path, caplog: pyte
 
     found = checkpoint.load(tmp_path, CONFIG, CPU, objection)
     assert found is not None
-    assert same(found[0], state_of(1))
+    assert same(found.state, state_of(1))
     assert caplog.messages[0].endswith("is too new; falling back to the state after round 1")
     before = contents(tmp_path)
     with pytest.raises(ConfigError, match="is never right; put the files back as they were, or delete the states to"):

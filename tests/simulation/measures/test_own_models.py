@@ -141,7 +141,7 @@ def test_a_stop_in_the_middle_changes_nothing(tiny: Tiny, words: str, tmp_path: 
     checkpoint.save(tmp_path, whole[2][0], plain, {"name": "loop", "reason": ""})
     loaded = checkpoint.load(tmp_path, plain, torch.device("cpu"))
     assert loaded is not None
-    rest = list(run_rounds(world.exp, world, loaded[0]))
+    rest = list(run_rounds(world.exp, world, loaded.state))
     for (one, row, _), (other, line, _) in zip(whole[3:], rest, strict=True):
         assert torch.equal(one.models[0].flat, other.models[0].flat)
         assert {name: row[name] for name in row.keys() - TIMINGS} == {name: line[name] for name in row.keys() - TIMINGS}

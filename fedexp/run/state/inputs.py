@@ -1,0 +1,44 @@
+"""Digests of what a run reads: it must not go on with other data, clients or files than it began with."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+
+from fedexp.config import roles
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import describe_choice
+from fedexp.files.atomic import display_path
+from fedexp.simulation.world import World
+
+DATA, CLIENTS = "data", "clients"
+
+
+def digest_inputs(world: World) -> dict[str, str]:
+    """The digests of the data, of who holds which examples, and of the files that other parts name, by key."""
+    files = {}
+    for role in set(roles.role_names(changes_results=True)) - {"dataset"}:  # the data have a digest of their own
+        part = world.exp.part(role)
+        paths = {f"{role}.{field.name}": getattr(part, field.name) for field in fields(part)}
+        files |= {key: path for key, path in paths.items() if isinstance(path, Path) and path.is_file()}
+    digests = {key: hashlib.sha256(path.read_bytes()).hexdigest() for key, path in files.items()}
+    return {DATA: world.data_sha256, CLIENTS: world.sites.sha256(), **digests}
+
+
+def changed_inputs(saved: Mapping[str, str], world: World) -> list[str]:
+    """What is not as it was when a run began, in words, given the digests that were `saved`."""
+    now, exp = digest_inputs(world), world.exp
+    words = {
+        DATA: f"the data of {describe_choice('dataset', exp.dataset)}",
+        CLIENTS: f"who holds which examples by {describe_choice('federation', exp.federation)}",
+    }
+    return [words.get(key, f"the file of {key}") for key, digest in saved.items() if now.get(key, digest) != digest]
+
+
+def refuse_changed_inputs(folder: Path, saved: Mapping[str, str], world: World) -> None:
+    """Raises ConfigError where a run would go on with other inputs than its `saved` digests are of."""
+    if changed := changed_inputs(saved, world):
+        raise ConfigError(
+            f"{display_path(folder)} cannot go on, since {' and '.join(changed)} changed after the run began; put "
+            "back what was there, or begin a new run"
+        )
