@@ -20,6 +20,7 @@ from fedexp.files.untrusted import read_regular
 from fedexp.files.user_csv import demand_unique_names
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 Line = dict[str, str]  # a table's cells by column
@@ -86,13 +87,7 @@ def has_new_model(path: Path) -> bool:
 
 def all_dropped(metrics: "pd.DataFrame") -> bool:
     """Whether, as metrics.csv says, every update of every round was dropped because it was not finite."""
-    if not {"aggregator.dropped", "participants"} <= set(metrics):  # of an old run
-        return False
-    import numpy as np
-    import pandas as pd
-
-    columns = ("aggregator.dropped", "participants")
-    dropped, participants = (np.asarray(pd.to_numeric(metrics[name], errors="coerce"), float) for name in columns)
+    dropped, participants = numbers(metrics, "aggregator.dropped"), numbers(metrics, "participants")
     return bool(len(metrics) and (participants > 0).all() and (dropped >= participants).all())
 
 
@@ -126,6 +121,16 @@ def read_frame(path: Path, needed: Sequence[str] = ()) -> "pd.DataFrame":
     for name in table:
         _refuse_invalid(path, str(name), table[name])
     return table
+
+
+def numbers(table: "pd.DataFrame", name: str) -> "np.ndarray":
+    """A column of a table as numbers, float64 `[rows]`; NaN for every cell that does not exist."""
+    import numpy as np
+    import pandas as pd
+
+    if name not in table:
+        return np.full(len(table), np.nan)
+    return np.asarray(pd.to_numeric(table[name], errors="coerce"), dtype=np.float64)
 
 
 def _complete_lines(path: Path) -> bytes:

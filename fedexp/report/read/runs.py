@@ -91,11 +91,7 @@ class Run:
 
     def column(self, name: str) -> np.ndarray:
         """A column of numbers, float64 `[rounds]`; NaN for every cell that does not exist."""
-        import pandas as pd
-
-        if name not in self.metrics:
-            return np.full(len(self.metrics), np.nan)
-        return np.asarray(pd.to_numeric(self.metrics[name], errors="coerce"), dtype=np.float64)
+        return run_tables.numbers(self.metrics, name)
 
 
 def shared_metric(runs: Sequence[Run]) -> str:

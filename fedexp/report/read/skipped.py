@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedexp.files import run_tables
-from fedexp.files.run_tables import Line
+from fedexp.files.run_tables import Line, numbers
 from fedexp.report.read.runs import Run
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ def skipped_rounds(metrics: "pd.DataFrame", digests: Iterable[Line]) -> list[int
 
 def reasons(metrics: "pd.DataFrame") -> Mapping[str, np.ndarray]:
     """In which rounds a model stays for which reason, bool `[rounds]` each, as far as the table tells."""
-    participants = _column(metrics, "participants")
-    lost = np.nan_to_num(_column(metrics, "fleet.late")) + np.nan_to_num(_column(metrics, "fleet.dropped_out"))
-    dropped = np.nan_to_num(_column(metrics, "aggregator.dropped"))
+    participants = numbers(metrics, "participants")
+    lost = np.nan_to_num(numbers(metrics, "fleet.late")) + np.nan_to_num(numbers(metrics, "fleet.dropped_out"))
+    dropped = np.nan_to_num(numbers(metrics, "aggregator.dropped"))
     refused = [
-        (_column(metrics, f"{rule}.violated") == 1) & np.isnan(_column(metrics, f"{rule}.byzantine")) for rule in _RULES
+        (numbers(metrics, f"{rule}.violated") == 1) & np.isnan(numbers(metrics, f"{rule}.byzantine")) for rule in _RULES
     ]
     nothing = participants <= lost
     return {
@@ -66,12 +66,3 @@ def reason_text(run: Run, rounds: Iterable[int]) -> str:
     chosen = np.isin(run.rounds, [*rounds])
     counts = {reason: int((chosen & is_so).sum()) for reason, is_so in reasons(run.metrics).items()}
     return ", ".join(f"{reason} in {count}" for reason, count in counts.items() if count)
-
-
-def _column(metrics: "pd.DataFrame", name: str) -> np.ndarray:
-    """Numbers `[rounds]`, NaN where there is none."""
-    import pandas as pd
-
-    if name not in metrics:
-        return np.full(len(metrics), np.nan)
-    return np.asarray(pd.to_numeric(metrics[name], errors="coerce"), dtype=np.float64)

@@ -47,10 +47,9 @@ class RankedRun:
     overrides: Mapping[str, str]
     metrics: pd.DataFrame
 
-    def column(self, name: str) -> list[float]:
-        if name not in self.metrics:
-            return []
-        return np.asarray(pd.to_numeric(self.metrics[name], errors="coerce"), dtype=np.float64).tolist()
+    def column(self, name: str) -> np.ndarray:
+        """A column of numbers, `[rounds]`; NaN for every cell that does not exist."""
+        return run_tables.numbers(self.metrics, name)
 
 
 @dataclass(frozen=True)

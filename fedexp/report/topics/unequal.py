@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import pandas as pd
 
 from fedexp.config.override_text import short_text
 from fedexp.files import run_tables
@@ -158,10 +157,8 @@ def _split(run: Run) -> str:
 def _training_examples(run: Run) -> str:
     """How many examples the clients hold for training; empty where no table tells."""
     table = run_tables.read_frame(run.folder / "federation.csv", ("client",))
-    if "examples" not in table:  # of an old run
-        return ""
-    examples = np.asarray(pd.to_numeric(table["examples"], errors="coerce"), dtype=np.float64)
-    return f"{np.nansum(examples):,.0f}"
+    examples = np.nansum(run_tables.numbers(table, "examples"))
+    return f"{examples:,.0f}" if examples else ""
 
 
 def _megabytes(run: Run) -> str:
