@@ -1,6 +1,9 @@
-"""Nested mappings by dotted keys: `{"a": {"b": 1}}` is `a.b = 1`."""
+"""Nested mappings by dotted keys, `{"a": {"b": 1}}` is `a.b = 1`, and as JSON."""
 
+import json
+import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 
@@ -22,3 +25,21 @@ def lookup(node: Any, key: str) -> Any:
 def flatten_keys(node: Mapping[Any, Any]) -> dict[str, Any]:
     """The values that are no mappings, by their dotted keys."""
     return {key: value for key, value in walk(node) if not isinstance(value, Mapping)}
+
+
+def json_text(node: Any) -> str:
+    """A nested value as JSON; a number that is not finite does not exist there and becomes null."""
+    return json.dumps(_json_value(node), indent=2, allow_nan=False) + "\n"
+
+
+def _json_value(node: Any) -> Any:
+    """The same as JSON can hold it: null for numbers that are not finite, Python's numbers for NumPy's."""
+    if isinstance(node, Mapping):
+        return {str(name): _json_value(value) for name, value in node.items()}
+    if isinstance(node, list | tuple):
+        return [_json_value(value) for value in node]
+    if isinstance(node, Path):
+        return str(node)
+    if hasattr(node, "item"):
+        node = node.item()
+    return None if isinstance(node, float) and not math.isfinite(node) else node

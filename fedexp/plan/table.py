@@ -1,10 +1,9 @@
 """A plan as a table for people, and as JSON for programs."""
 
-import json
-import math
 from dataclasses import asdict
 from typing import Any
 
+from fedexp.core.nested import json_text
 from fedexp.plan.plan import Forecast
 from fedexp.plan.request import PlanRequest
 from fedexp.process.terminal import format_duration
@@ -45,9 +44,7 @@ def as_json(plan: Forecast, request: PlanRequest) -> str:
     entries["engine"] = entries.pop("choice") | {"workers": entries.pop("workers")}
     if plan.seconds is not None:
         entries["seconds"] |= {"total": plan.seconds.total, "all_points": plan.seconds.of_points(request.points)}
-    if plan.epsilon is not None:
-        entries["epsilon"] = {name: value if math.isfinite(value) else None for name, value in plan.epsilon.items()}
-    return json.dumps(entries, indent=2, allow_nan=False) + "\n"
+    return json_text(entries)
 
 
 def _rounds(plan: Forecast) -> str:

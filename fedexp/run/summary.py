@@ -1,7 +1,5 @@
 """summary.json: the figures of a run, and the program and machine that made them."""
 
-import json
-import math
 import platform
 import subprocess
 from collections.abc import Iterable
@@ -9,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedexp.core.nested import json_text
 from fedexp.core.values import State
 from fedexp.files import run_tables
 from fedexp.files.atomic import write_atomically
@@ -146,18 +145,7 @@ def privacy_guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] 
 
 def write(path: Path, summary: dict[str, Any]) -> None:
     """Writes the summary, whole or not at all."""
-    write_atomically(path, as_json(summary).encode())
-
-
-def as_json(summary: dict[str, Any]) -> str:
-    """The text of the file; a number that is not finite does not exist in JSON and becomes null."""
-    return json.dumps(_finite(summary), indent=2, allow_nan=False) + "\n"
-
-
-def _finite(node: Any) -> Any:
-    if isinstance(node, dict):
-        return {name: _finite(value) for name, value in node.items()}
-    return None if isinstance(node, float) and not math.isfinite(node) else node
+    write_atomically(path, json_text(summary).encode())
 
 
 @cache

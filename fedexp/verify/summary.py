@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from fedexp.core.nested import json_text
 from fedexp.core.values import State
 from fedexp.files.atomic import display_path
 from fedexp.report.topics import federation
 from fedexp.run import digests
-from fedexp.run.summary import as_json, figures
+from fedexp.run.summary import figures
 from fedexp.simulation.measures import client_scores
 from fedexp.verify.comparison import ROUNDING, differing_lines, values_agree
 from fedexp.verify.record import RunRecord, read_table
@@ -44,7 +45,7 @@ def summary_complaints(record: RunRecord, rerun: Rerun, tolerance: float) -> Ite
     except KeyError as lacking:
         yield f"{path} cannot be computed again: metrics.csv has no column {lacking.args[0]}"
         return
-    recomputed_entries = json.loads(as_json(entries))
+    recomputed_entries = json.loads(json_text(entries))
     recomputed_entries |= {} if _has_last_model(record) and not tolerance else {_ANSWER: written.get(_ANSWER)}
     for name, value in recomputed_entries.items():
         measured = "." in name  # before the first round; all else follows from the files

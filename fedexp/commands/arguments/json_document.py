@@ -1,7 +1,5 @@
 """`--json`: stdout holds one JSON document and nothing else, what people read goes to stderr. `-q` prints nothing."""
 
-import json
-import math
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -11,6 +9,7 @@ from typing import Any
 
 from fedexp.commands.arguments.parsing import Parser
 from fedexp.core.errors import ConfigError, RunError
+from fedexp.core.nested import json_text
 from fedexp.files.url_credentials import without_password
 from fedexp.process.exits import CommandExit
 from fedexp.process.torchrun import rank
@@ -52,7 +51,7 @@ def json_document(requested: bool) -> Iterator[dict[str, Any]]:
 
 def _print_document(content: Mapping[str, Any]) -> None:
     _PRINTED.append(1)
-    print_whole(json.dumps(_valid(content), indent=2, allow_nan=False) + "\n")
+    print_whole(json_text(content))
 
 
 @contextmanager
@@ -64,7 +63,7 @@ def error_document(requested: bool) -> Iterator[None]:
     except (ConfigError, RunError, CommandExit, OSError) as error:
         if requested and not _PRINTED and not rank():
             with suppress(OSError):  # where stdout has no room stderr says so
-                print_whole(json.dumps({"error": without_password(str(error))}, indent=2) + "\n")
+                print_whole(json_text({"error": without_password(str(error))}))
         raise
 
 
@@ -82,16 +81,3 @@ def silence_stdout(requested: bool) -> Iterator[None]:
     """Discards what is printed, if asked to."""
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere if requested else sys.stdout):
         yield
-
-
-def _valid(node: Any) -> Any:
-    """The same as JSON can hold it: null for numbers that are not finite, Python's numbers for NumPy's."""
-    if isinstance(node, Mapping):
-        return {str(name): _valid(value) for name, value in node.items()}
-    if isinstance(node, list | tuple):
-        return [_valid(value) for value in node]
-    if isinstance(node, Path):
-        return str(node)
-    if hasattr(node, "item"):
-        node = node.item()
-    return None if isinstance(node, float) and not math.isfinite(node) else node
