@@ -18,6 +18,7 @@ from fedexp.maths.significance import student_quantile
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.draw.quantity_names import is_share
 from fedexp.report.read import sweeps
+from fedexp.report.read.measures import statistic
 from fedexp.report.read.methods import differing_keys, differing_options, group_runs, options, settings
 from fedexp.report.read.runs import Run, shared_metric
 from fedexp.report.topics.tables import ALL, View
@@ -137,7 +138,11 @@ def panels(runs: Sequence[Run], by: tuple[str, str], view: View = ALL) -> list[P
         value = final(run.column(f"test_{metric}")) if run.is_finished else None
         cells.setdefault((setting_text(run, by[0]), setting_text(run, by[1])), []).append(value)
     begun = max(len(cell) for cells in cells_by_title.values() for cell in cells.values())
-    drawn = {title: cells for title, cells in cells_by_title.items() if any(map(_numbers, cells.values()))}
+    drawn = {
+        title: cells
+        for title, cells in cells_by_title.items()
+        if any(statistic(values).count for values in cells.values())
+    }
     if not drawn:
         if any(run.is_finished for run in runs):
             raise ConfigError(f"--grid shows test_{metric}, which none of {len(runs)} runs has at its end; name others")
@@ -155,15 +160,11 @@ def _panel(title: str, axes: Sequence[tuple[str, ...]], cells: Cells, *, crossed
         tuple(value for value in values if crossed or any(cell[axis] == value for cell in cells))
         for axis, values in enumerate(axes)
     )
-    means, stds, counts = (
-        np.array([[of(_numbers(cells.get((row, name), []))) for name in columns] for row in rows])
-        for of in (_mean, _std, len)
-    )
+    lines = [[statistic(cells.get((row, name), [])) for name in columns] for row in rows]
+    means = np.array([[cell.mean for cell in line] for line in lines], dtype=np.float64)  # NaN where it is None
+    stds = np.array([[cell.std for cell in line] for line in lines], dtype=np.float64)
+    counts = np.array([[cell.count for cell in line] for line in lines])
     return Panel(title, rows, columns, means, stds, counts, 1)
-
-
-def _numbers(values: Sequence[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
 
 
 def title_of(run: Run, names: Sequence[str]) -> str:
@@ -231,14 +232,6 @@ def setting_text(run: Run, name: str) -> str:
     """A setting of a run as text; a dash where the run does not know it."""
     values = {**settings(run), **options(run)}
     return short_text(values[name]) if name in values else "-"
-
-
-def _mean(values: list[float]) -> float:
-    return float(np.mean(values)) if values else np.nan
-
-
-def _std(values: list[float]) -> float:
-    return float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
 
 
 def number(value: float, spread: float = np.nan, decimals: int = 3) -> str:
