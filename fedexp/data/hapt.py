@@ -17,7 +17,7 @@ import numpy as np
 from fedexp.core.errors import ConfigError
 from fedexp.data.archive_ends import demand_complete
 from fedexp.data.members import DAMAGED, members, present
-from fedexp.data.store import Arrays, cure, load_or_make, stamp
+from fedexp.data.store import Arrays, load_or_make, stamp
 from fedexp.data.windows import cut_all_segments
 
 FORMAT = 1  # goes up when the meaning of the cached arrays changes
@@ -29,7 +29,7 @@ ZIPS = (
 TABLES = tuple(
     f"{split}/{kind}_{split.lower()}.txt" for split in ("Train", "Test") for kind in ("X", "y", "subject_id")
 )
-CURE = cure("har", "HAPT")
+CURE = 'run "fedexp data download har", or set data_dir or FEDEXP_DATA to the folder that holds HAPT/'
 
 Digests = dict[str, str]
 

@@ -32,11 +32,6 @@ def data_root() -> Path:
     return Path(os.environ.get("FEDEXP_DATA") or cache_dir() / "data").expanduser()
 
 
-def cure(name: str, folder: str) -> str:
-    """The remedy that ends every error message about an absent or damaged file."""
-    return f'run "fedexp data download {name}", or set data_dir or FEDEXP_DATA to the folder that holds {folder}/'
-
-
 def find_user_path(path: Path, directory: Path, fits: Callable[[Path], bool]) -> Path | None:
     """A user's own file or folder; a relative path is looked up in the current folder, then in the data root."""
     with suppress(RuntimeError):  # ~NAME of nobody here
