@@ -75,5 +75,4 @@ def pending_gradients(memory: Memory, like: torch.Tensor) -> ClientRows:
 
 def client_gradients(owner: np.ndarray, memory: Memory, like: torch.Tensor) -> torch.Tensor:
     """The g_k `[n, P]` of the clients `owner [n]`; 0 for those that have none yet. `like` is `[n, P]`."""
-    zeros = torch.zeros(like.shape, dtype=like.dtype, device=like.device)
-    return restore_rows(memory, owner, zeros)
+    return restore_rows(memory, owner, like.new_zeros(like.shape))

@@ -80,8 +80,7 @@ class Scaffold(AnyOptimizer):
 
 def client_variates(owner: np.ndarray, memory: Memory, like: torch.Tensor) -> torch.Tensor:
     """The variates c_i, `[n, P]`, of the clients `owner [n]`; 0 for those that have none yet. `like` is `[n, P]`."""
-    zeros = torch.zeros(like.shape, dtype=like.dtype, device=like.device)
-    return restore_rows(memory, owner, zeros)
+    return restore_rows(memory, owner, like.new_zeros(like.shape))
 
 
 def server_variate(memory: Memory, like: torch.Tensor) -> torch.Tensor:

@@ -34,11 +34,9 @@ def draw_cells(
     figure.colorbar(image, ax=axes, label=label, pad=0.02)
 
 
-def draw_numbers(
-    axes: "Axes", values: np.ndarray, format_cell: Callable[[float], str], *, lower: float = 0.0, size: float = 8
-) -> None:
+def draw_numbers(axes: "Axes", values: np.ndarray, format_cell: Callable[[float], str], *, lower: float = 0.0) -> None:
     """Writes a text for each of the `values [rows, columns]` into its cell, so far below its middle."""
-    draw_texts(axes, [[format_cell(value) for value in line] for line in values], lower=lower, size=size)
+    draw_texts(axes, [[format_cell(value) for value in line] for line in values], lower=lower)
 
 
 def draw_texts(axes: "Axes", texts: Sequence[Sequence[str]], *, lower: float = 0.0, size: float = 8) -> None:
