@@ -27,7 +27,6 @@ from fedexp.simulation.presence import Presence
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.setup.pretraining import Figures
 from fedexp.training.client.examples import Examples
-from fedexp.training.client.networks import NetworkBuilder
 from fedexp.training.client.objective import Objective
 from fedexp.training.client.recipe import TrainerSpec
 from fedexp.training.engine.contract import EngineChoice
@@ -75,11 +74,6 @@ class World(PreparedRun):
     scorer: Scorer
     mixture_scorer: MixtureScorer
     pool: WorkerPool
-
-    @property
-    def network(self) -> NetworkBuilder:
-        """Makes one more network of the run's model."""
-        return self.trainer_spec.build_network
 
     @property
     def layout(self) -> Layout:
@@ -152,7 +146,7 @@ class World(PreparedRun):
     @cached_property
     def side_stream_scorer(self) -> SideStreamScorer:
         """Scores models on a GPU's second stream."""
-        return SideStreamScorer(self.scorer, self.network)
+        return SideStreamScorer(self.scorer, self.trainer_spec.build_network)
 
     @property
     def evaluates_later(self) -> bool:
@@ -201,7 +195,7 @@ class World(PreparedRun):
     @cached_property
     def gradients(self) -> PerExampleGradients:
         """Gradients of single training examples."""
-        network = self.network()
+        network = self.trainer_spec.build_network()
         clip = self.exp.privacy.example_clip or math.inf
         objective = Objective(self.exp.loss, self.exp.local, network)
         return PerExampleGradients(network, self.layout, clip, self.train, objective.per_example)

@@ -48,7 +48,8 @@ def test_bfloat16_takes_the_written_out_passes_and_trains_as_autocast_to_the_bit
         assert (world.trainer.manual_pass is not None) == written
         ends.append(world.trainer.run(first_round(world), np.arange(3)))
     assert torch.equal(*ends)
-    assert layer_chain(world.network()) is None  # what does not have the layers round must not take them apart
+    # What does not have the layers round must not take them apart.
+    assert layer_chain(world.trainer_spec.build_network()) is None
 
 
 def test_a_network_that_does_more_than_round_is_no_chain():
@@ -74,7 +75,7 @@ def test_gradients_of_single_examples_are_not_rounded(tiny: Tiny, tmp_path: Path
 def test_every_network_of_a_run_computes_alike(tiny: Tiny):
     world = world_of(tiny("engine.precision=bf16"))
     x = world.test.inputs(slice(0, 9))
-    told, other = world.scorer.logits(world.first, x), world.network().eval()
+    told, other = world.scorer.logits(world.first, x), world.trainer_spec.build_network().eval()
     other.load_state_dict(world.layout.views(world.first.flat))
     assert torch.equal(told, other(x))
     other.forward = vars(other)["forward"].__wrapped__

@@ -148,7 +148,7 @@ def test_a_row_that_is_done_does_not_overflow_in_the_steps_of_others(tiny: Tiny,
     task = replace(task, start=task.start[:2], anchor=task.anchor[:2], plan=Plan(np.arange(2), shards), batches=batches)
     recipe, ends = Recipe(world.exp.loss, rule, world.exp.privacy, 4), []
     for engine in (LoopTrainer, StackedTrainer):
-        parts = world.network(), world.layout, world.train, recipe
+        parts = world.trainer_spec.build_network(), world.layout, world.train, recipe
         trainer = StackedTrainer(*parts, 64.0) if engine is StackedTrainer else LoopTrainer(*parts)
         ends.append(trainer.run(task, np.arange(2)))
     for end in ends:
@@ -218,7 +218,8 @@ def test_a_padded_example_is_never_a_strangers(tiny: Tiny):
         world.train.x[0] = 1e38
         rows = np.array([row for row, shard in enumerate(task.plan.shards) if 0 not in shard])
         recipe = Recipe(world.exp.loss, world.exp.local, world.exp.privacy, 4)
-        out = StackedTrainer(world.network(), world.layout, world.train, recipe, 64.0).run(task, rows)
+        network = world.trainer_spec.build_network()
+        out = StackedTrainer(network, world.layout, world.train, recipe, 64.0).run(task, rows)
         assert out.isfinite().all()
 
 
