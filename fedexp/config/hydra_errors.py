@@ -119,9 +119,10 @@ def explain_unknown_key(key: str, key_names: Sequence[str], value: str = "") -> 
     head, _, tail = key.rpartition(".")
     siblings = {name.rpartition(".")[2]: name for name in key_names if name.rpartition(".")[0] == head}
     same_tail = [name for name in key_names if name.rpartition(".")[2] == tail]
-    tails = {name.rpartition(".")[2]: name for name in key_names}
+    tails = {name.rpartition(".")[2]: name for name in key_names if not name.startswith("hydra.") or head == "hydra"}
     close = (
         [siblings[name] for name in difflib.get_close_matches(tail, siblings, n=2, cutoff=0.6)]
+        or [siblings[name] for name in siblings if len(tail) > 2 and name.startswith(tail)]
         or difflib.get_close_matches(key, same_tail, n=3, cutoff=0)
         or difflib.get_close_matches(key, () if head and siblings else key_names, n=2, cutoff=0.7)
         or [tails[name] for name in difflib.get_close_matches(tail, tails, n=2, cutoff=0.75)]

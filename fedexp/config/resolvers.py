@@ -20,8 +20,8 @@ def register_resolvers() -> None:
     """Registers the resolvers that configs may use.
 
     `${data_root:}` is the folder of the datasets, `${usable_cores:}` how many cores this process may keep busy,
-    `${likely_malicious:clients,participants,malicious}` how many of a round's uniformly drawn participants
-    are malicious in 99 of 100 rounds at most. Clients that never train (`evaluation.unseen_fraction`) are not drawn.
+    `${likely_malicious:clients,participants,malicious}` how many uploads of a round are malicious in 99 of 100 rounds
+    at most, if its participants are drawn uniformly. Clients that never train (`evaluation.unseen_fraction`) are not.
     """
 
     def likely_malicious(clients: Any, participants: Any, malicious: Any, *, _root_: DictConfig) -> Any:
@@ -33,11 +33,20 @@ def register_resolvers() -> None:
         drawn = clients - never_drawn(_root_, clients, malicious)
         if drawn < 1:
             return malicious  # nobody would train, which is refused by itself
-        return int(hypergeom.ppf(0.99, drawn, min(malicious, drawn), min(participants, drawn)))
+        return int(hypergeom.ppf(0.99, drawn, min(malicious, drawn), min(uploads_of(_root_, participants), drawn)))
 
     OmegaConf.register_new_resolver("data_root", _data_root, replace=True)
     OmegaConf.register_new_resolver("usable_cores", usable_cores, replace=True)
     OmegaConf.register_new_resolver("likely_malicious", likely_malicious, replace=True)
+
+
+def uploads_of(config: DictConfig, participants: int) -> int:
+    """How many of so many participants count in a step, where the pacing of a config says it."""
+    for key in ("pacing.buffer", "pacing.uploads"):
+        uploads = OmegaConf.select(config, key)
+        if isinstance(uploads, int) and uploads > 0:
+            return uploads if key == "pacing.buffer" else min(uploads, participants)
+    return participants
 
 
 def _data_root() -> str:

@@ -138,6 +138,11 @@ def _pacing_without_effect(exp: Experiment, clients: int, participants: int | No
             f"pacing={option(exp.pacing)} waits for {wanted} uploads a step, but a client is asked at most once a "
             f"step, so that there are {clients} at most"
         )
+    idle_keys = {"pacing.staleness": exp.pacing.idle_keys, "fleet.dropout": exp.fleet.idle_keys}
+    for key, role_keys in idle_keys.items():
+        role, _, name = key.partition(".")
+        value = getattr(exp.part(role), name, None)
+        yield from (f"{role}.{idle} does nothing with {key}={value}" for idle in role_keys)
     if exp.pacing.overlaps and type(exp.fleet) is Fleet:
         yield (
             f"pacing={option(exp.pacing)} with fleet=none: all clients take the same time, so none is late because it "

@@ -65,6 +65,7 @@ SPECIAL = "close brackets and quotes, and quote a value with special signs"
             "scenario.public_fraction, scenario.training",
         ),
         ("hydra.run.dri=x", "unknown key hydra.run.dri; did you mean hydra.run.dir?"),
+        ("scenario.part=3", "unknown key scenario.part; did you mean scenario.participants?"),
         ("+selector.cout=3", "unknown key selector.cout; did you mean count?"),
         ("+sed=3", "unknown key sed; did you mean seed?"),
         ("~sed", "unknown key or group sed; did you mean seed?"),
@@ -116,7 +117,7 @@ SPECIAL = "close brackets and quotes, and quote a value with special signs"
         # a combination
         (
             "stop=simulated_time",
-            "stop=simulated_time needs a simulated clock, but fleet=none has none; use fleet=simulated",
+            "stop=simulated_time needs a simulated clock, but the server has none; use fleet=simulated",
         ),
     ],
 )
@@ -266,6 +267,17 @@ def test_what_99_of_100_rounds_bring_at_most(counts, expected):
         {**dict(zip(names, counts, strict=True)), "f": "${likely_malicious:${clients},${participants},${malicious}}"}
     )
     assert config.f == expected
+
+
+@pytest.mark.parametrize(
+    ("pacing", "expected"),
+    [({"buffer": 20}, 8), ({"uploads": 6}, 4), ({"uploads": 50}, 5), ({"period_s": 5}, 5), ({"buffer": "x"}, 5)],
+)
+def test_of_a_step_that_takes_others_than_its_participants_the_uploads_count(pacing: dict[str, Any], expected: int):
+    """Of 100 clients 20 are malicious: of 20 that are drawn 8 at most, of 10 that are asked 5, of 6 of these 4."""
+    register_resolvers()
+    config = OmegaConf.create({"pacing": pacing, "scenario": {"f": "${likely_malicious:100,10,20}"}})
+    assert config.scenario.f == expected
 
 
 @pytest.mark.parametrize(

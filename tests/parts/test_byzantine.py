@@ -57,7 +57,6 @@ def test_what_is_reported(caplog: pytest.LogCaptureFixture):
     [
         (["aggregator=krum"], 5, 1),
         (["aggregator=krum", "aggregator.on_violation=skip"], 5, None),
-        (["aggregator=krum"], 2, None),
         (["aggregator=multi_krum"], 6, 1),
         (["aggregator=bulyan"], 6, 0),
         (["aggregator=zeno"], 2, 1),
@@ -76,6 +75,21 @@ def test_every_round_says_so_once(
     assert len(caplog.messages) == 1
     assert type(exp.aggregator).__name__ in caplog.text
     assert torch.equal(state.models[0].flat, world.first.flat) == (used is None)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("aggregator=krum", "scenario.participants=2"),
+        ("aggregator=krum", "pacing=buffered", "pacing.buffer=2", "fleet=simulated"),
+        ("aggregator=bulyan", "scenario.participants=5", "pre_aggregation=bucketing", "pre_aggregation.size=3"),
+    ],
+)
+def test_so_few_uploads_that_the_model_would_never_move_are_refused(tiny: Tiny, words: tuple[str, ...]):
+    said = "which 2 uploads a round do not allow even for f = 0, so that the model would never move; let more"
+    with pytest.raises(ConfigError, match=said):
+        compatibility.refuse(spec.build(tiny("scenario.malicious=1", *words)))
+    compatibility.refuse(spec.build(tiny("scenario.malicious=1", *words, "aggregator=fedavg")))
 
 
 @pytest.mark.parametrize("words", [*(f"aggregator={name}" for name in MOST), "pre_aggregation=nearest_neighbours"])

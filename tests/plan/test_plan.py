@@ -324,7 +324,7 @@ def test_a_sweep_is_planned_by_its_first_point(capsys: pytest.CaptureFixture[str
     ("words", "complaint"),
     [
         (("selector.cout=3",), "unknown key selector.cout; did you mean selector.count?"),
-        (("stop=simulated_time",), "stop=simulated_time needs a simulated clock, but fleet=none has none; "),
+        (("stop=simulated_time",), "stop=simulated_time needs a simulated clock, but the server has none; "),
         (("--cfg", "job"), "unknown flag --cfg; it belongs to run"),
         (("-m", "local.lr=0.1,-1"), "point 1 (local.lr=-1): local.lr must be "),
     ],

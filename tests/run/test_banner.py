@@ -175,6 +175,25 @@ def test_a_pacing_on_a_fleet_of_equals_is_said():
     assert "pacing=buffered waits for 21 uploads a step, but a client is asked at most once a step, so that" in more[-1]
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ("pacing.staleness=constant", "pacing.exponent=3"),
+            "pacing.exponent does nothing with pacing.staleness=constant",
+        ),
+        (("pacing.knee=1",), "pacing.knee does nothing with pacing.staleness=polynomial"),
+        (("fleet.dropout_in=upload",), "fleet.dropout_in does nothing with fleet.dropout=0.0"),
+        (("pacing.exponent=3", "fleet.dropout=0.1", "fleet.dropout_in=upload"), None),
+        (("pacing.staleness=hinge", "pacing.knee=1", "pacing.slope=2"), None),
+        (("algorithm=fadas",), None),
+    ],
+)
+def test_keys_of_a_clock_that_do_nothing_are_said(words: tuple[str, ...], told: str | None):
+    exp = experiment("algorithm=fedbuff", "scenario.clients=20", "pacing.clients=10", "fleet=simulated", *words)
+    assert list(lines(exp, 20))[2:] == ([] if told is None else [told])
+
+
 def test_over_selection_says_who_counts():
     words = ("pacing=over_selection", "pacing.uploads=5", "scenario.clients=20", "fleet=simulated")
     over, equal = (list(lines(experiment(*words, f"scenario.participants={asked}"), 20)) for asked in (8, 5))

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import torch
 
-from fedexp.parts import Aggregator, Columns, Context, Memory, Tolerant, Uploads, Weights
+from fedexp.parts import Aggregator, Columns, ConfigError, Context, Memory, Tolerant, Uploads, Weights, option
 
 
 class ReportingRule(Aggregator):
@@ -43,6 +43,13 @@ class BoundedRule(Tolerant, Aggregator):
     ) -> tuple[torch.Tensor, Columns]:
         """The row `[D]` and columns for the uploads of a round, for rules that look at more than the rows."""
         return self.reduce_and_report(uploads.delta, self.shares(uploads), byzantine)
+
+    def refuse_rows(self, rows: int) -> None:
+        if rows and self.max_byzantine(rows) < 0:
+            raise ConfigError(
+                f"aggregator={option(self)} needs {self.bound}, which {rows} upload{'s' * (rows != 1)} a round do not "
+                "allow even for f = 0, so that the model would never move; let more uploads count, or take aggregator=fedavg"
+            )
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
         byzantine, columns = self.effective_byzantine(len(uploads.owner), ctx.round)

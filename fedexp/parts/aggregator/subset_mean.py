@@ -40,6 +40,7 @@ class SubsetMean(HonestMajority, BoundedRule):
         return weighted_mean(delta, weight), {}
 
     def refuse_rows(self, rows: int) -> None:
+        super().refuse_rows(rows)
         most = self.max_byzantine(rows)
         byzantine = self.byzantine if self.byzantine <= most else most
         is_tried = rows > 0 and most >= 0 and (self.byzantine <= most or self.on_violation == "clamp")

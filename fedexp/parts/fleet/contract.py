@@ -18,6 +18,11 @@ class Fleet(Part):
     idle_s = 0.0  # seconds of a round in which nobody can be asked
     changes_idle_s = False  # whether somebody has asked for other such seconds than the usual ones
 
+    @property
+    def idle_keys(self) -> tuple[str, ...]:
+        """Those of its keys that were set and do nothing beside the others."""
+        return ()
+
     def refuse(self, clients: int | None) -> None:
         """Raises ConfigError where the fleet's files do not cover this many clients (None: not known yet)."""
 

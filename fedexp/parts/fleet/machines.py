@@ -124,6 +124,10 @@ class Machines(Fleet):
         return self.dropout > 0
 
     @property
+    def idle_keys(self) -> tuple[str, ...]:
+        return ("dropout_in",) if self.dropout_in and not self.dropout else ()
+
+    @property
     def changes_idle_s(self) -> bool:
         return self.idle_s != IDLE_S
 

@@ -34,7 +34,7 @@ class Buffered(OverlappingPacing):
         return StepRule(self.clients, self.buffer, None, refills, is_shared, self.max_staleness)
 
     def describe(self, clients: int, usual: str) -> str:
-        uploads = "1 upload" if self.buffer == 1 else f"{self.buffer} uploads"
+        uploads = "1 upload" if self.buffer == 1 else f"{min(self.buffer, clients)} uploads"
         return f"{self.clients} of {clients} clients at a time, a step after {uploads}"
 
     def most_uploads(self, participants: int) -> int:

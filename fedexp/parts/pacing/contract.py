@@ -43,6 +43,11 @@ class Pacing(Part):
         """Raises ConfigError where there are too few clients (None: not known yet)."""
 
     @property
+    def idle_keys(self) -> tuple[str, ...]:
+        """Those of its keys that were set and do nothing beside the others."""
+        return ()
+
+    @property
     def client_columns(self) -> tuple[str, ...]:
         """The names of what it tells of each upload in clients.csv."""
         return ()

@@ -113,9 +113,11 @@ def refuse_rows(exp: Experiment, clients: int | None) -> None:
     That is left to the rounds where some may not, or where each cluster has a share of them.
     """
     participants = None if clients is None else exp.selector.clients_per_round(clients)
-    if participants is None or exp.has_clock or exp.clustering.has_clusters:
+    if clients is None or participants is None or exp.loses_uploads or exp.clustering.has_clusters:
         return
-    exp.aggregator.refuse_rows(exp.pre_aggregation.mixed_rows(participants))
+    if not exp.pacing.has_period:  # of which nobody knows how many arrive
+        uploads = min(exp.pacing.most_uploads(participants), clients)
+        exp.aggregator.refuse_rows(exp.pre_aggregation.mixed_rows(uploads))
 
 
 def refuse_data(exp: Experiment) -> None:

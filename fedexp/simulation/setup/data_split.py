@@ -60,7 +60,7 @@ def split_data(exp: Experiment, data: Data) -> tuple[DataSplit, Data]:
         labels = data.train.y.numpy() if exp.evaluation.personal_split == "by_class" else None
         draws = stream(exp.seed, "held_out")
         partition, held_out = hold_out(partition, exp.evaluation.personal_fraction, draws, labels)
-    partition, judging = hold_out(partition, exp.judging_fraction, stream(exp.seed, "judging"))
+    partition, judging = hold_out(partition, exp.local.judging_fraction, stream(exp.seed, "judging"))
     if not len(partition.indices):
         raise ConfigError(
             f"{describe_choice('federation', exp.federation)} must give an example to some client that trains, got "

@@ -148,11 +148,6 @@ class Experiment(Part):
         return self.evaluation.validation or any(getattr(part, "needs_validation", False) for _, part in self.parts())
 
     @property
-    def judging_fraction(self) -> float:
-        """Which part of its training examples each client holds out to judge the models of others by."""
-        return self.local.judging_fraction
-
-    @property
     def metric_entries(self) -> tuple[str, ...]:
         """What is measured besides the loss, the main metric first: names of ours, or functions `module:function`."""
         return self.evaluation.metrics or self.loss.metrics
@@ -181,6 +176,12 @@ class Experiment(Part):
     def has_clock(self) -> bool:
         """Whether simulated time passes."""
         return self.fleet.simulates or self.pacing.overlaps
+
+    @property
+    def loses_uploads(self) -> bool:
+        """Whether some who are asked may not deliver: they drop out, go, or are too late."""
+        has_deadline = self.fleet.deadline_s is not None or self.selector.needs_fleet
+        return self.fleet.loses_clients or self.availability.changes or has_deadline
 
     @property
     def holds_public(self) -> bool:

@@ -69,7 +69,7 @@ SWAPS = "has the server send clients each other's models, to be judged on exampl
 HIDES = "shows nobody the row of a single client"
 # fmt: off
 ROWS = tuple(Incompatibility(*row) for row in (
-    ("stop", "needs_clock", "needs a simulated clock", "fleet", "not simulates", "has none", "fleet=simulated"),
+    ("stop", "needs_clock", "needs a simulated clock", "", "not has_clock", "has none", "fleet=simulated"),
     ("stop", "needs_privacy", "needs a ledger", "privacy", "not guarantees", "keeps none",
      "privacy=dp_sgd or another"),
     ("availability", "changes", "has clients come and go in simulated time", "", "not has_clock", "has no clock",

@@ -50,9 +50,11 @@ def test_too_many_sets_are_refused_before_data_is_loaded(name):
     said = rf"^aggregator={name} would try 30,045,015 sets of 20 of 30 updates, which is too many; ask fewer"
     with pytest.raises(ConfigError, match=said):
         compatibility.refuse(experiment(*words, "scenario.participants=30"))
+    with pytest.raises(ConfigError, match=said):
+        compatibility.refuse(experiment(*words, "scenario.participants=30", "fleet=simulated"))
     for others in (
         ("pre_aggregation=bucketing", "pre_aggregation.size=2"),
-        ("fleet=simulated",),
+        ("fleet=simulated", "fleet.dropout=0.1"),
     ):  # some may not answer
         compatibility.refuse(experiment(*words, "scenario.participants=30", *others))
 

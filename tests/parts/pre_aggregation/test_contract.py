@@ -15,7 +15,7 @@ class TestPreAggregation:
     @pytest.mark.parametrize("aggregator", options("aggregator"))
     def test_agreeing_clients_are_obeyed_by_every_rule(self, tiny: Tiny, option: str, aggregator: str):
         words = (f"aggregator={aggregator}", f"pre_aggregation={option}", *WEIGHTLESS.get(aggregator, ()))
-        world = world_of(tiny(*words, "scenario.clients=7"))
+        world = world_of(tiny(*words, "scenario.clients=7", "scenario.participants=7"))
         rule = world.exp.aggregator
         alone = rule.keeps_rows or rule.hides_rows or rule.normalises or not rule.keeps_layout
         if world.exp.pre_aggregation.averages_rows and alone:

@@ -74,7 +74,7 @@ def test_the_page_has_a_line_for_every_row():
     page = compatibility_page.lines()
     assert len([line for line in page if line.startswith("* ")]) == len(ROWS)
     assert "{" not in "".join(page)
-    line = "* `stop=simulated_time` needs a simulated clock, but `fleet=none` has none: use fleet=simulated"
+    line = "* `stop=simulated_time` needs a simulated clock, but the server has none: use fleet=simulated"
     assert line in page
 
 
