@@ -48,7 +48,8 @@ class BoundedRule(Tolerant, Aggregator):
         if rows and self.max_byzantine(rows) < 0:
             raise ConfigError(
                 f"aggregator={option(self)} needs {self.bound}, which {rows} upload{'s' * (rows != 1)} a round do not "
-                "allow even for f = 0, so that the model would never move; let more uploads count, or take aggregator=fedavg"
+                "allow even for f = 0, so that the model would never move; let more uploads count, or take "
+                "aggregator=fedavg"
             )
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
