@@ -16,13 +16,14 @@ DATA, CLIENTS = "data", "clients"
 
 def digest_inputs(world: World) -> dict[str, str]:
     """The digests of the data, of who holds which examples, and of the files that other parts name, by key."""
-    files = {}
-    for role in set(roles.role_names(changes_results=True)) - {"dataset"}:  # the data have a digest of their own
+    digests = {DATA: world.data_sha256, CLIENTS: world.sites.sha256()}
+    for role in roles.role_names(changes_results=True):
         part = world.exp.part(role)
-        paths = {f"{role}.{field.name}": getattr(part, field.name) for field in fields(part)}
-        files |= {key: path for key, path in paths.items() if isinstance(path, Path) and path.is_file()}
-    digests = {key: hashlib.sha256(path.read_bytes()).hexdigest() for key, path in files.items()}
-    return {DATA: world.data_sha256, CLIENTS: world.sites.sha256(), **digests}
+        values = {f"{role}.{field.name}": getattr(part, field.name) for field in fields(part)}
+        for key, path in values.items():
+            if role != "dataset" and isinstance(path, Path) and path.is_file():  # the data have a digest of their own
+                digests[key] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return digests
 
 
 def changed_inputs(saved: Mapping[str, str], world: World) -> list[str]:
