@@ -161,7 +161,8 @@ def earlier(file: str, folder: Path) -> Grid:
         rows = list(csv.DictReader(text))
     told = []
     for row in rows:
-        told.append([row["what"], row["command"], row["made"], f"{float(row['mean']):.4g} ± {float(row['deviation']):.2g}", row["seeds"]])
+        found = f"{float(row['mean']):.4g} ± {float(row['deviation']):.2g}"
+        told.append([row["what"], row["command"], row["made"], found, row["seeds"]])
     return Grid(["what", "command", "made", "mean ± deviation", "seeds"], told, 3)
 
 
