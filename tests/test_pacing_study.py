@@ -3,10 +3,11 @@
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from optuna.trial import TrialState
 from script_modules import imported
 
 from fedexp.contest.methods import read_methods
@@ -33,6 +34,18 @@ def line(method: str, seed: int, accuracy: float, seconds: str, **cells: str) ->
 
 def test_the_page_is_made_again(study: list[ModuleType]):
     assert (FOLDER / "README.md").read_text() == study[2].text(FOLDER)
+
+
+def test_a_trial_that_still_runs_is_no_failed_one(study: list[ModuleType], tmp_path: Path, monkeypatch):
+    (tmp_path / "search" / "fedbuff").mkdir(parents=True)
+    states = enumerate((TrialState.COMPLETE, TrialState.FAIL, TrialState.RUNNING))
+    trials = [SimpleNamespace(number=number, state=state, value=0.5, params={"lr": 0.1}) for number, state in states]
+    method = SimpleNamespace(name="FedBuff", folder="fedbuff")
+    plan = SimpleNamespace(methods=[method], search=lambda method: None)
+    monkeypatch.setattr(study[0], "contest_plan", lambda folder: plan)
+    monkeypatch.setattr(study[0], "MethodTrials", lambda *given: SimpleNamespace(trials=lambda: trials))
+    lines = list(study[0].collect_trials("even", tmp_path))
+    assert lines == [["even", "FedBuff", "0", "lr=0.1", "0.5000"], ["even", "FedBuff", "1", "lr=0.1", ""]]
 
 
 def test_the_fleets_are_made_again(study: list[ModuleType]):

@@ -117,12 +117,13 @@ def tuned_words(folder: Path) -> list[str]:
 
 
 def collect_trials(fleet: str, folder: Path) -> Iterator[list[str]]:
-    """A line for each trial of a contest's searches; a failed one has no accuracy."""
+    """A line for each trial of a contest's searches that is over; a failed one has no accuracy."""
     plan = contest_plan(folder)
     for method in plan.methods:
         searches = folder / "search" / method.folder
         if searches.is_dir():
-            for trial in MethodTrials(searches, (), plan.search(method)).trials():
+            ended = [one for one in MethodTrials(searches, (), plan.search(method)).trials() if one.state.is_finished()]
+            for trial in ended:
                 words = " ".join(f"{key}={value:.4g}" for key, value in sorted(trial.params.items()))
                 value = f"{trial.value:.4f}" if trial.state.name == "COMPLETE" else ""
                 yield [fleet, method.name, str(trial.number), words, value]
