@@ -21,7 +21,7 @@ def register_resolvers() -> None:
 
     `${data_root:}` is the folder of the datasets, `${usable_cores:}` how many cores this process may keep busy,
     `${likely_malicious:clients,participants,malicious}` how many uploads of a round are malicious in 99 of 100 rounds
-    at most, if its participants are drawn uniformly. Clients that never train (`evaluation.unseen_fraction`) are not.
+    at most, if its participants are drawn uniformly from the clients that train (`evaluation.unseen_fraction` do not).
     """
 
     def likely_malicious(clients: Any, participants: Any, malicious: Any, *, _root_: DictConfig) -> Any:

@@ -33,8 +33,8 @@ def begin_round(exp: Experiment, world: World, state: State) -> "RoundContext":
     Raises:
         RunError: no client will ever be there again.
     """
-    loses, memory = exp.fleet.loses_clients or exp.availability.changes, state.memory.get("pacing", {})
-    in_flight, capacity = exp.pacing.availability(memory, world.partition.clients, loses)
+    memory = state.memory.get("pacing", {})
+    in_flight, capacity = exp.pacing.availability(memory, world.partition.clients, exp.loses_clients)
     step_start = begin_step(world.presence, state.sim_s, in_flight, capacity)
     return replace(make_context(world, state.round + 1, state.models), _step_start=step_start)
 

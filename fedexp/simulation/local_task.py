@@ -56,8 +56,10 @@ def make_task_of_rounds(
         task = replace(task, reference_rows=by_client.transpose(0, 1))
     if len(rounds) == 1:
         return task
-    begun = place_rows([torch.full((len(at),), ctx.round) for ctx, at in rounds], positions)
-    return replace(task, begun=begun.numpy())
+    begun = np.empty(len(owner), np.int64)
+    for ctx, at in rounds:
+        begun[at] = ctx.round
+    return replace(task, begun=begun)
 
 
 def train_task(world: World, task: Task) -> torch.Tensor:

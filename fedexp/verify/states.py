@@ -7,7 +7,7 @@ from fedexp.core.values import State
 from fedexp.files.atomic import display_path
 from fedexp.run import digests
 from fedexp.run.state import checkpoint
-from fedexp.run.state.inputs import changed_inputs
+from fedexp.run.state.inputs import changed_inputs, digest_inputs
 from fedexp.run.tables import TIMINGS
 from fedexp.verify.comparison import Difference, cells_agree, values_agree
 from fedexp.verify.record import RunRecord, SavedState
@@ -31,8 +31,9 @@ def misplaced_states(record: RunRecord) -> Iterator[str]:
 
 def changed_inputs_of_states(record: RunRecord, rerun: Rerun) -> Iterator[str]:
     """Yields a complaint for each state of a run that read other data, clients or files than are there now."""
+    now = digest_inputs(rerun.world)
     for saved_state in record.saved_states:
-        if changed := changed_inputs(saved_state.inputs, rerun.world):
+        if changed := changed_inputs(saved_state.inputs, now, rerun.exp):
             yield f"{display_path(saved_state.path)}: {' and '.join(changed)} changed after the run began"
 
 

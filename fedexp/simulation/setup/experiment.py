@@ -178,10 +178,14 @@ class Experiment(Part):
         return self.fleet.simulates or self.pacing.overlaps
 
     @property
+    def loses_clients(self) -> bool:
+        """Whether some who are asked may drop out, or go."""
+        return self.fleet.loses_clients or self.availability.changes
+
+    @property
     def loses_uploads(self) -> bool:
         """Whether some who are asked may not deliver: they drop out, go, or are too late."""
-        has_deadline = self.fleet.deadline_s is not None or self.selector.needs_fleet
-        return self.fleet.loses_clients or self.availability.changes or has_deadline
+        return self.loses_clients or self.fleet.deadline_s is not None or self.selector.needs_fleet
 
     @property
     def holds_public(self) -> bool:
