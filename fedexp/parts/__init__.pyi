@@ -115,6 +115,7 @@ from fedexp.parts.local.contract import ModelOutputs as ModelOutputs
 from fedexp.parts.loss.contract import Loss as Loss
 from fedexp.parts.model.contract import Model as Model
 from fedexp.parts.network_errors import readable_network as readable_network
+from fedexp.parts.network_errors import refuse_without_features as refuse_without_features
 from fedexp.parts.pacing.contract import Arrivals as Arrivals
 from fedexp.parts.pacing.contract import Pacing as Pacing
 from fedexp.parts.pacing.overlapping import OverlappingPacing as OverlappingPacing

@@ -138,3 +138,11 @@ class Mixing(nn.Module):
     def forward(self, parts: torch.Tensor) -> torch.Tensor:
         """Log-probabilities `[B, ..., K]` of the `parts [B, ..., M, K]`: log pi_m plus those of each component."""
         return parts.logsumexp(dim=-2)
+
+
+def feature_layer(network: nn.Module) -> nn.Module | None:
+    """The layer that is given the features: the last with `takes_features = True`, else the last linear one, if any."""
+    layers = list(network.modules())
+    marked = [layer for layer in layers if getattr(layer, "takes_features", False)]
+    takers = marked or [layer for layer in layers if isinstance(layer, nn.Linear)]
+    return takers[-1] if takers else None

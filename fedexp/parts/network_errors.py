@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from torch import nn
 
 from fedexp.core.errors import ConfigError, RunError
-from fedexp.core.part import describe_choice
+from fedexp.core.part import describe_choice, option
 from fedexp.core.user_code import refuse_changed_settings, refuse_errors
 from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.layers import feature_layer
 from fedexp.parts.model.contract import Model
 from fedexp.process.user_code_errors import arose_in_part
 
@@ -43,3 +44,12 @@ def readable_network(model: Model, facts: Facts) -> nn.Module:
         list(network.named_parameters())
         list(network.named_buffers())
     return network
+
+
+def refuse_without_features(use: str, model: Model, facts: Facts) -> None:
+    """Raises ConfigError if no layer of the model takes features; `use` says who looks at what a layer is given."""
+    if feature_layer(readable_network(model, facts)) is None:
+        raise ConfigError(
+            f"{use} what the last linear layer is given, but model={option(model)} has none, and no layer with "
+            "takes_features = True; use local=sgd"
+        )

@@ -12,9 +12,8 @@ each position counts as an example. beta = 0 is SGD.
 from typing import Annotated, ClassVar
 
 import torch
-from torch import nn
 
-from fedexp.parts import ConfigError, Facts, Model, ModelOutputs, Range, option, readable_network
+from fedexp.parts import Facts, Model, ModelOutputs, Range, refuse_without_features
 from fedexp.parts.local.heavy_ball import HeavyBall
 
 SMALLEST_VARIANCE = 1e-8
@@ -41,11 +40,7 @@ class FedDecorr(HeavyBall):
         return True
 
     def refuse(self, model: Model, facts: Facts) -> None:
-        if not any(isinstance(layer, nn.Linear) for layer in readable_network(model, facts).modules()):
-            raise ConfigError(
-                f"local=feddecorr looks at what the last linear layer is given, but model={option(model)} has none; "
-                "use local=sgd"
-            )
+        refuse_without_features("local=feddecorr looks at", model, facts)
 
     def cost_of_batch(self, own_outputs: ModelOutputs, share: torch.Tensor) -> torch.Tensor | None:
         if not self.beta:

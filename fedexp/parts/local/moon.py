@@ -15,12 +15,10 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from fedexp.core.client_rows import restore_rows, store_rows
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Positive, Range, option
+from fedexp.core.part import Positive, Range
 from fedexp.core.values import Memory, Trained
 from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts
@@ -28,7 +26,7 @@ from fedexp.parts.local.contract import ModelOutputs
 from fedexp.parts.local.heavy_ball import HeavyBall
 from fedexp.parts.loss.contract import Loss
 from fedexp.parts.model.contract import Model
-from fedexp.parts.network_errors import readable_network
+from fedexp.parts.network_errors import refuse_without_features
 
 
 def contrastive_loss(
@@ -52,11 +50,7 @@ class Moon(HeavyBall):
     temperature: Annotated[float, Positive] = 0.5
 
     def refuse(self, model: Model, facts: Facts) -> None:
-        if not any(isinstance(layer, nn.Linear) for layer in readable_network(model, facts).modules()):
-            raise ConfigError(
-                f"local=moon compares what the last linear layer is given, but model={option(model)} has none; use "
-                "local=sgd"
-            )
+        refuse_without_features("local=moon compares", model, facts)
 
     def reference_models(self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context) -> torch.Tensor:
         first = ctx.first.flat.expand(len(owner), -1)

@@ -15,6 +15,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.fields import resembles, type_and_shape
 from fedexp.core.part import describe_choice
 from fedexp.core.values import Layout
+from fedexp.parts.layers import feature_layer
 from fedexp.parts.local.contract import LocalRule, ModelOutputs
 from fedexp.parts.loss.contract import Loss
 
@@ -118,18 +119,12 @@ def check_costs(subject: str, costs: torch.Tensor, outputs: torch.Tensor) -> tor
 
 
 class FeatureRecorder:
-    """Records the features that a network has extracted.
-
-    That is the input of the layer with `takes_features`, or of the last linear layer where no layer has it.
-    """
+    """Records the features that a network has extracted: what its `feature_layer` is given."""
 
     def __init__(self, network: nn.Module) -> None:
         self.features: torch.Tensor | None = None
-        modules = list(network.modules())
-        layers = [layer for layer in modules if getattr(layer, "takes_features", False)]
-        layers = layers or [layer for layer in modules if isinstance(layer, nn.Linear)]
-        if layers:
-            layers[-1].register_forward_pre_hook(self._record)
+        if (layer := feature_layer(network)) is not None:
+            layer.register_forward_pre_hook(self._record)
 
     def pop_features(self, outputs: torch.Tensor) -> torch.Tensor:
         """Returns and clears the features `[B, ...]` of the last forward pass; `outputs` without such a layer."""

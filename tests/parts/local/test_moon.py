@@ -133,6 +133,25 @@ class WithoutLinear(Model):
         return Curved()
 
 
+class MarkedConvolution(nn.Conv1d):
+    takes_features = True
+
+
+class Marked(Curved):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = MarkedConvolution(1, 10, 8)
+
+
+class WithMarkedLayer(Model):
+    def network(self, facts: Facts) -> nn.Module:
+        return Marked()
+
+
+def test_a_layer_that_is_marked_takes_features_though_it_is_not_linear():
+    Moon(epochs=1, batch_size=8).refuse(WithMarkedLayer(), Facts((8,), 10, 100))
+
+
 def test_a_network_without_a_linear_layer_is_refused():
     with pytest.raises(ConfigError, match=r"^local=moon compares what the last linear layer is given, but model=\w+ "):
         Moon(epochs=1, batch_size=8).refuse(WithoutLinear(), Facts((8,), 10, 100))
