@@ -12,13 +12,14 @@ own. In the paper the head is trained once more before a client's model is measu
 from typing import Annotated
 
 import numpy as np
+import torch
 
-from fedexp.parts import Range
+from fedexp.parts import Range, select_rows
 from fedexp.parts.local.fedbabu import FedBABU
 
 
 class FedRep(FedBABU):
-    """SGD on the head, then on the body."""
+    """SGD on the head, then on the body. Momentum of what does not move stays, too."""
 
     head_epochs: Annotated[int, Range(1)] = 1
 
@@ -35,3 +36,11 @@ class FedRep(FedBABU):
 
     def first_phase(self, steps: int, epoch: int) -> np.ndarray:
         return np.arange(steps) < self.first_epochs * epoch
+
+    def update(
+        self, w: torch.Tensor, grad: torch.Tensor, slots: torch.Tensor, step: torch.Tensor, active: torch.Tensor | None
+    ) -> None:
+        before = slots.clone() if len(slots) else slots
+        super().update(w, grad, slots, step, active)
+        if len(slots) and active is not None:
+            slots.copy_(select_rows(active, slots, before))

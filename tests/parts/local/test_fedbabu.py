@@ -31,6 +31,17 @@ def test_a_client_trains_the_body_under_a_frozen_head(tiny: Tiny, engine: str):
         torch.testing.assert_close(out[row, :-2], expected, atol=1e-9, rtol=0)
 
 
+def test_a_head_of_normalisation_has_entries_that_never_move_and_statistics_that_do(tiny: Tiny):
+    world = world_of(tiny("local=fedbabu", "local.layers=norms", "dataset.shape=[3,8,8]", "model=complex_cnn"))
+    out, head = train_first_round(world), world.exp.local.private_columns(world.layout)
+    in_head = np.isin(np.arange(world.layout.size), head)
+    trainable = np.arange(world.layout.size) < world.layout.parameters
+    moved = (out[:, : world.layout.size] != world.first.flat).any(dim=0).numpy()
+    assert not moved[in_head & trainable].any()
+    assert moved[in_head & ~trainable].all()
+    assert moved[~in_head].mean() > 0.5
+
+
 @pytest.mark.law("local=fedbabu", "the head is the first model's in all rounds, to the byte, and is not sent")
 def test_the_global_head_keeps_its_first_bytes_and_is_not_sent(tiny: Tiny):
     world = world_of(tiny("algorithm=fedbabu", "model.hidden=[6]", "rounds=3"))
