@@ -43,7 +43,8 @@ def first_order_weights(own_loss: np.ndarray, losses: np.ndarray, distance: np.n
 
     A line of zeros where no loss is lower than the own one. What is not a number, or at distance 0, has no weight.
     """
-    gain = np.nan_to_num(own_loss[:, None] - losses, nan=0.0, posinf=0.0, neginf=0.0).clip(min=0)
+    with np.errstate(invalid="ignore"):  # of infinite losses, which have no weight
+        gain = np.nan_to_num(own_loss[:, None] - losses, nan=0.0, posinf=0.0, neginf=0.0).clip(min=0)
     weight = np.divide(gain, distance, out=np.zeros_like(gain), where=distance > 0)
     total = weight.sum(axis=1, keepdims=True)
     return np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)

@@ -21,7 +21,7 @@ from fedexp.parts.local.heavy_ball import HeavyBall
 def not_true_divergence(
     received: torch.Tensor, outputs: torch.Tensor, targets: torch.Tensor, temperature: float
 ) -> torch.Tensor:
-    """KL `[B]` of the softmax without the class of `targets [B]`, from `received` logits `[B, K]` to `outputs`."""
+    """KL `[B, ...]` of softmaxes without the class of `targets [B, ...]`, from `received [B, ..., K]` to `outputs`."""
     true = torch.arange(outputs.shape[-1], device=outputs.device) == targets.unsqueeze(-1)
     log_p, log_q = (
         (logits / temperature).masked_fill(true, -torch.inf).log_softmax(dim=-1).masked_fill(true, 0.0)

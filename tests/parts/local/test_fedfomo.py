@@ -36,6 +36,8 @@ def test_weights_by_hand():
     nothing = first_order_weights(np.array([4.0, np.nan]), np.array([[4.0, np.nan], [1.0, 1.0]]), np.ones((2, 2)))
     assert not nothing.any()
     assert not first_order_weights(np.ones(1), np.zeros((1, 1)), np.zeros((1, 1))).any()
+    broken = first_order_weights(np.array([4.0, np.inf]), np.array([[np.inf, 3.0], [1.0, np.inf]]), np.ones((2, 2)))
+    assert broken.tolist() == [[0.0, 1.0], [0.0, 0.0]]
 
 
 def context_of(losses: dict[int, list[float]]) -> Context:

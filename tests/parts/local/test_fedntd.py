@@ -35,6 +35,15 @@ def test_the_divergence_by_hand():
     assert not_true_divergence(own, own + 7, torch.tensor([1]), 1.0).item() == pytest.approx(0, abs=1e-12)
 
 
+def test_each_position_of_a_sequence_has_a_divergence_of_its_own():
+    received, own = torch.randn((2, 2, 3, 5), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    targets = torch.tensor([[0, 4, 2], [1, 1, 3]])
+    together = not_true_divergence(received, own, targets, 2.0)
+    singly = [not_true_divergence(received[row], own[row], targets[row], 2.0) for row in range(2)]
+    assert torch.equal(together, torch.stack(singly))
+    assert together.shape == (2, 3)
+
+
 @pytest.mark.usefixtures("_double")
 def test_a_client_does_what_plain_pytorch_does(tiny: Tiny):
     """Logits without the true class are gathered one by one, and PyTorch's own divergence is taken of them."""
