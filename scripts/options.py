@@ -43,9 +43,7 @@ def group_page(group: str, purpose: str) -> str:
 
 def keys() -> str:
     """The keys of a run that belong to no group."""
-    known, said = catalog.keys(CONF, {}).items(), catalog.comments(CONF / "config.yaml")
-    own = {key: value for key, value in known if key.partition(".")[0] not in catalog.groups(CONF)}
-    return _lines(block({f"{key}={plain_text(value)}": said.get(key, "") for key, value in own.items()}))
+    return _lines(block({f"{key}={plain_text(value)}": text for key, (value, text) in catalog.run_keys(CONF).items()}))
 
 
 def block(rows: Mapping[str, str]) -> list[str]:

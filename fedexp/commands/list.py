@@ -1,6 +1,6 @@
 """Show what can be chosen: groups, the options of a group, the keys of an option.
 
-* marks the default. E.g. fedexp list; fedexp list selector; fedexp list selector greedyfed
+* marks the default. E.g. fedexp list; fedexp list selector; fedexp list selector greedyfed; fedexp list scenario
 """
 
 import sys
@@ -8,6 +8,7 @@ import textwrap
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from fedexp.commands.arguments import candidates, entries
 from fedexp.commands.arguments.json_document import add_json_flag, json_document
@@ -63,7 +64,7 @@ def act(words: list[str]) -> int:
 def _completions(arguments: Namespace, _: str) -> list[str]:
     if len(arguments.names) == 1:
         return candidates.options(arguments.names[0], arguments.config_dir)
-    return [] if arguments.names else candidates.groups(arguments.config_dir)
+    return [] if arguments.names else [*candidates.groups(arguments.config_dir), *catalog.sections(conf_dir())]
 
 
 def describe_groups(conf: Path, config_dir: Path | None = None) -> str:
@@ -91,7 +92,9 @@ def marked_options(conf: Path, group: str, config_dir: Path | None = None) -> li
 
 
 def describe_group(conf: Path, group: str, config_dir: Path | None = None) -> str:
-    """Describes every option of a group."""
+    """Describes every option of a group, or every key of a section of the config that has no options."""
+    if section := catalog.section_keys(conf, group):
+        return _align_keys(section)
     _demand_group(group, config_dir)
     names = {name.rstrip("*+"): name for name in sorted(marked_options(conf, group, config_dir))}
     width = max(map(len, names.values()))
@@ -144,7 +147,10 @@ def _demand_group(name: str, config_dir: Path | None) -> None:
         commands = " or ".join(f"fedexp list {group} {option}" for group, option in matches)
         owners = " and ".join(group for group, _ in matches)
         raise ConfigError(f"{name} is no group, but an option of {owners}; its keys: {commands}")
-    raise ConfigError(f"unknown group {name}{option_hint('', name, groups)}")
+    sections = catalog.sections(conf_dir())
+    if name in sections:
+        raise ConfigError(f"{name} has keys and no options; fedexp list {name} shows them")
+    raise ConfigError(f"unknown group {name}{option_hint('', name, [*groups, *sections])}")
 
 
 def _align(rows: Mapping[str, str]) -> str:
@@ -153,10 +159,10 @@ def _align(rows: Mapping[str, str]) -> str:
     return "".join(f"  {word:{width}}  {description}".rstrip() + "\n" for word, description in rows.items())
 
 
+def _align_keys(keys: Mapping[str, tuple[Any, str]]) -> str:
+    return _align({f"{key}={plain_text(value)}": text for key, (value, text) in keys.items()})
+
+
 def run_help(conf: Path) -> str:
     """The groups and keys that `fedexp run` understands."""
-    groups = catalog.groups(conf)
-    comments = catalog.comments(conf / "config.yaml")
-    keys = {key: value for key, value in catalog.keys(conf, {}).items() if key.partition(".")[0] not in groups}
-    rows = _align({f"{key}={plain_text(value)}": comments.get(key, "") for key, value in keys.items()})
-    return RUN.format(groups=describe_groups(conf), keys=rows)
+    return RUN.format(groups=describe_groups(conf), keys=_align_keys(catalog.run_keys(conf)))

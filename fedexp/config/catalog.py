@@ -81,6 +81,23 @@ def keys(conf: Path, chosen: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
+def run_keys(conf: Path) -> dict[str, tuple[Any, str]]:
+    """The keys that belong to no group, each with its value and the comment in the root's file."""
+    known_groups, texts = groups(conf), comments(conf / "config.yaml")
+    names = {key: value for key, value in keys(conf, {}).items() if key.partition(".")[0] not in known_groups}
+    return {key: (value, texts.get(key, "")) for key, value in names.items()}
+
+
+def sections(conf: Path) -> list[str]:
+    """The nodes of the root that are no groups, such as `scenario`: they have keys, but no options."""
+    return sorted({key.partition(".")[0] for key in run_keys(conf) if "." in key})
+
+
+def section_keys(conf: Path, section: str) -> dict[str, tuple[Any, str]]:
+    """Those of `run_keys` that begin with a section of the root, such as `scenario`; none if it is no section."""
+    return {key: entry for key, entry in run_keys(conf).items() if key.startswith(f"{section}.")}
+
+
 def part(conf: Path, group: str, option: str) -> dict[str, Any]:
     """The config node that an option makes of its group, with the parts that are inside of this one.
 

@@ -156,6 +156,7 @@ def test_list(tmp_path: Path):
     assert selector["default"] == "random"
     assert "greedyfed" in selector["options"]
     demand_stated(document(tmp_path, "list", "selector"), "list GROUP")
+    demand_stated(document(tmp_path, "list", "scenario"), "list SECTION")
     option = document(tmp_path, "list", "local", "adam")
     demand_stated(option, "list GROUP OPTION")
     assert {"key": "local.lr", "value": 0.001} in [{"key": e["key"], "value": e["value"]} for e in option["keys"]]

@@ -34,6 +34,29 @@ def test_own_options_stand_among_ours_and_are_marked(capsys):
     assert "+ lies in mine" in lines
 
 
+def test_a_section_of_the_config_shows_its_keys(capsys):
+    lines = listed(capsys, "scenario")
+    assert all(line.startswith("  scenario.") for line in lines)
+    assert lines[0].split(maxsplit=1) == [
+        "scenario.clients=10",
+        "made by the artificial federations; `subject`, `central` and `file` know their own number",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["scenario", "clients"], "fedexp: scenario has keys and no options; fedexp list scenario shows them"),
+        (["scenario=clients"], "fedexp: scenario has keys and no options; fedexp list scenario shows them"),
+        (["evalation"], "fedexp: unknown group evalation; did you mean evaluation?"),
+        (["patience"], "fedexp: unknown group patience"),
+    ],
+)
+def test_what_is_no_group(words, message, capsys):
+    assert cli.main(["list", *words]) == 2
+    assert complaint(capsys).startswith(message)
+
+
 def test_groups_of_ones_own_are_listed_too(capsys):
     lines = listed(capsys, "-cd", "mine")
     place = lines.index(f"  {'selector':16}  which clients take part in a round")
