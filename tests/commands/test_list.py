@@ -49,7 +49,7 @@ def test_a_section_of_the_config_shows_its_keys(capsys):
         (["scenario", "clients"], "fedexp: scenario has keys and no options; fedexp list scenario shows them"),
         (["scenario=clients"], "fedexp: scenario has keys and no options; fedexp list scenario shows them"),
         (["evalation"], "fedexp: unknown group evalation; did you mean evaluation?"),
-        (["aggregate"], "fedexp: unknown group aggregate; did you mean aggregator?"),
+        (["aggregate"], "fedexp: unknown group aggregate; did you mean aggregator or pre_aggregation?"),
     ],
 )
 def test_what_is_no_group(words, message, capsys):
