@@ -51,6 +51,13 @@ def test_by_hand(served: World):
     assert columns == {"dropped": 0, "trusted": 2, "server_norm": 2}
 
 
+@pytest.mark.law("aggregator=fltrust", "how long the updates are does not matter")
+def test_lengths_do_not_matter(served: World):
+    long, _ = step(served, [1.0, 0.0], [3.0, 4.0], [-9.0, 0.0])
+    short, _ = step(served, [1e-6, 0.0], [3e-3, 4e-3], [-9e-9, 0.0])
+    assert short == pytest.approx(long, abs=1e-6)
+
+
 @pytest.mark.law("aggregator=fltrust", "if all send the server's own update, it is the mean, to the byte")
 def test_if_all_are_honest_and_equal_it_is_the_mean(served: World, tiny: Tiny):
     rows = torch.zeros(3, served.layout.size)
