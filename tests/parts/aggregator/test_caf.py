@@ -33,6 +33,12 @@ def test_by_hand():
     assert (row.item(), columns) == (pytest.approx(0, abs=1e-9), {"kept": 3})
 
 
+def test_it_ends_once_the_weights_sum_to_n_minus_2f():
+    """Points -1, 0 and 1: both ends drop out, and the weights sum to 1, so the point 0 is not looked at alone."""
+    rows = torch.tensor([[-1.0], [0.0], [1.0]])
+    assert filter_weights(squared_distances(rows), 1).tolist() == pytest.approx([1 / 3] * 3)
+
+
 @pytest.mark.law(
     "aggregator=caf", "of the means on the way of Algorithm 2 it is the one with the least largest variance"
 )
