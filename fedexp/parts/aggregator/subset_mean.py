@@ -1,8 +1,7 @@
 """The mean of those n - f rows that lie closest together, whatever closeness is: the base of rules that try all sets.
 
 There are n! / (f! (n - f)!) sets, so a round that would need too many distances is refused: before the run, if its
-config says how many clients take part. Of sets that are equally
-close the first in the order of client numbers counts.
+config says how many clients take part. Of sets that are equally close the first in the order of client numbers counts.
 """
 
 from abc import abstractmethod

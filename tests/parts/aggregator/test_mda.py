@@ -28,7 +28,10 @@ def test_by_hand():
     assert reduced(MDA(), rows, 0).tolist() == [pytest.approx(3.6)]
 
 
-def test_of_sets_of_one_diameter_the_first_counts():
+@pytest.mark.parametrize("distances", [2**20, 1])
+def test_of_sets_of_one_diameter_the_first_counts(distances: int, monkeypatch: pytest.MonkeyPatch):
+    """Whether they are looked at together, or one after another."""
+    monkeypatch.setattr("fedexp.parts.aggregator.subset_mean.CHUNK", distances)
     assert reduced(MDA(), torch.tensor([[0.0], [1.0], [2.0]]), 1).tolist() == [0.5]
 
 
