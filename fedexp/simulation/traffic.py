@@ -22,7 +22,8 @@ ANSWER_BYTES = 4  # a loss
 def megabytes(exp: Experiment, ctx: RoundContext, plan: Plan, arrived: np.ndarray) -> dict[str, float]:
     """The megabytes of a round: down to all that began in it, and up from those whose uploads arrived.
 
-    `arrived [n]` holds the owners of the uploads that came. Where the data of all is in one place nothing is sent.
+    `arrived [n]` holds the owners of the uploads that came and count. Where the data of all is in one place nothing is
+    sent.
     """
     if exp.scenario.pools_data:
         return {"mb_down": 0.0, "mb_up": 0.0}
@@ -31,13 +32,14 @@ def megabytes(exp: Experiment, ctx: RoundContext, plan: Plan, arrived: np.ndarra
     message = entries + len(ctx.traffic.extra_rows) * ctx.traffic.sent_entries
     extra_downloads = sum(map(len, evaluators)) + extra.fine_tuned
     began = plan.owner if extra.arrivals is None or extra.arrivals.began is None else extra.arrivals.began
+    uploads = count_clients(arrived) + (0 if extra.arrivals is None else extra.arrivals.discarded)
     repeated = int(np.isin(began, np.concatenate([*evaluators, np.zeros(0, np.int64)])).sum())
     examples = sum(len(shard) for owner, shard in zip(plan.owner, plan.shards, strict=True) if owner == SERVER)
     reply_bytes = entries * 4 * extra.fine_tuned + ANSWER_BYTES * extra.reported_losses
     data_bytes = examples * (ctx.traffic.example_bytes + LABEL_BYTES)
     return {
         "mb_down": message * 4 / 1e6 * count_clients(began) + entries * 4 / 1e6 * (extra_downloads - repeated),
-        "mb_up": exp.upload_bytes(message) / 1e6 * count_clients(arrived) + (reply_bytes + data_bytes) / 1e6,
+        "mb_up": exp.upload_bytes(message) / 1e6 * uploads + (reply_bytes + data_bytes) / 1e6,
     }
 
 

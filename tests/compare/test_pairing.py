@@ -10,6 +10,7 @@ from fedexp.compare.page import markdown
 from fedexp.compare.pairing import pair_methods
 from fedexp.compare.study import compare_methods
 from fedexp.core.errors import ConfigError
+from fedexp.report.read import clocks
 
 
 @pytest.fixture
@@ -167,6 +168,15 @@ def test_other_traffic_is_refused_unless_it_is_accepted(method, read, refused):
     )
     (method_pair,) = pair_methods(read(a), read(b), {"megabytes"})
     assert method_pair.notes == ("unequal megabytes, accepted by --unequal: 16 and 8 MB were sent",)
+
+
+@pytest.mark.parametrize(("link", "is_said"), [("shared", True), ("own", False)])
+def test_simulated_seconds_of_a_shared_link_do_not_compare_with_those_of_a_synchronous_run(method, read, link, is_said):
+    keys = {"fleet.link": link}
+    a, b = method("ucb", [0.7], keys=keys), method("afl", [0.7], keys=keys, metrics={"pacing.in_flight": 3.0})
+    (method_pair,) = pair_methods(read(a), read(b))
+    assert (clocks.NOTE in method_pair.notes) == is_said
+    assert clocks.NOTE not in pair_methods(read(a), read(method("random", [0.7], keys=keys)))[0].notes
 
 
 def test_another_dataset_digest_is_refused(method, refused):

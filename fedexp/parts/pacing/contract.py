@@ -20,7 +20,7 @@ class Arrivals:
 
     `begun [C]` is the step in which each was sent its model, `versions` the models of those steps, by step (the present
     one may lack). `seconds` is how long the step took (None: the fleet says), `began [b]` who was sent the model in it
-    (None: those that arrive).
+    (None: those that arrive). `discarded` counts uploads that arrived, too, but are thrown away.
     """
 
     plan: Plan
@@ -28,6 +28,7 @@ class Arrivals:
     versions: dict = field(default_factory=dict)
     seconds: float | None = None
     began: np.ndarray | None = None
+    discarded: int = 0
 
 
 class Pacing(Part):

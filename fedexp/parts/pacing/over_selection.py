@@ -1,11 +1,11 @@
 """Over-selection (Bonawitz et al. 2019, arXiv 1902.01046): more clients are asked than count, the first to arrive do.
 
-Who arrives first follows from each client's own seconds of download, training and upload; on a shared link whoever is
-ready first sends first. Ties go to the smaller number; who drops out, or goes before it would have delivered by itself,
-comes last. All others are thrown away and told to stop, so all are free in the next round. They were sent the model but
-send nothing; so their training is not computed. If too few arrive, the round has what the fleet delivers. It takes the
-seconds of those who count, by the fleet's clock and deadlines, so with as many uploads as clients are asked it is a
-synchronous round. The server's own row always counts beside them.
+Who arrives first follows from each client's own seconds of download, training and upload; on a shared link from those
+of download and training, since whoever is ready first could send first. Ties go to the smaller number; who drops out,
+or goes before it would have delivered by itself, comes last. All others are thrown away and told to stop, so all are
+free in the next round. They were sent the model but send nothing; so their training is not computed. If too few arrive,
+the round has what the fleet delivers. It takes the seconds of those who count, by the fleet's clock and deadlines, so
+with as many uploads as clients are asked it is a synchronous round. The server's own row always counts beside them.
 """
 
 from typing import Annotated

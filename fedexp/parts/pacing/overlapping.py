@@ -148,6 +148,7 @@ class OverlappingPacing(Pacing):
             },
             step.now_s - now_s,
             np.array(step.began, np.int64),
+            step.stale,
         )
         remembered = self._remember(step, begun, versions, ctx)
         flight = step.flight if shards else []

@@ -7,6 +7,7 @@ import numpy as np
 from fedexp.config.override_text import short_text
 from fedexp.files import run_tables
 from fedexp.files.atomic import display_path
+from fedexp.report.read import clocks
 from fedexp.report.read.methods import Method, options
 from fedexp.report.read.runs import Run
 from fedexp.report.read.skipped import of_run, reason_text
@@ -44,6 +45,8 @@ def unequal_conditions(methods: Sequence[Method]) -> Iterator[str]:
             f"A round is not the same for all methods: {values}. Where the server does not wait for all, a round is a "
             "step with what has arrived, so compare by selections or by simulated seconds and not round by round."
         )
+    if clocks.share_link_differently(run for method in methods for run in method.runs):
+        yield f"{clocks.NOTE[0].upper()}{clocks.NOTE[1:]}."
     yield from _personal_models(methods)
 
 

@@ -138,8 +138,8 @@ def test_a_model_is_mixed_in_with_the_same_share_for_ever():
 @pytest.mark.law("pacing=buffered", "beyond slow_after the server's rate is at most 1 / the age of the oldest update")
 def test_the_servers_rate_is_at_most_one_over_the_age_of_the_oldest():
     rule = Buffered(clients=9, slow_after=2)
-    rates = [rule.server_rate(0.4, {"columns": {"most_stale": age}}) for age in (None, 0, 2, 3, 5)]
-    assert rates == [0.4, 0.4, 0.4, 1 / 3, 0.2]
+    rates = [rule.server_rate(0.8, {"columns": {"most_stale": age}}) for age in (None, 0, 2, 3, 5)]
+    assert rates == [0.8, 0.8, 0.8, 1 / 3, 0.2]
     assert Buffered(clients=9).server_rate(0.4, {"columns": {"most_stale": 5}}) == 0.4
 
 
@@ -245,6 +245,19 @@ def test_bytes_go_down_when_a_client_begins_and_up_when_it_arrives(tiny: Tiny):
     down, up = (sum(row[name] for row in rows) / size for name in ("mb_down", "mb_up"))
     assert up == pytest.approx(2 * 6)
     assert down == pytest.approx(2 * 6 + rows[-1]["pacing.in_flight"])
+
+
+def test_what_arrives_too_stale_to_count_was_sent_all_the_same(tiny: Tiny):
+    """So every client that began has sent its upload, or is on its way."""
+    words = ("pacing=buffered", "pacing.clients=6", "pacing.buffer=2", "pacing.max_staleness=0")
+    world = world_of(tiny(*FLEET, *WORDS, *words))
+    rows = [row for _, row, _ in islice(rounds_with_rows(world), 6)]
+    size = world.layout.size * 4 / 1e6
+    down, up = (sum(row[name] for row in rows) / size for name in ("mb_down", "mb_up"))
+    stale = sum(row["pacing.too_stale"] for row in rows)
+    assert stale > 0
+    assert up == pytest.approx(sum(row["participants"] for row in rows) + stale)
+    assert down == pytest.approx(up + rows[-1]["pacing.in_flight"])
 
 
 CENTRAL = ("privacy=client_central", "privacy.clip=0.01", "privacy.noise_multiplier=1", "privacy.delta=1e-3", UNIFORM)

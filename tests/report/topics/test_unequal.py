@@ -89,6 +89,15 @@ def test_steps_of_another_kind_and_number(make_run: Callable[..., Path], tmp_pat
     assert kind.startswith("A round is not the same for all methods: pacing=synchronous (")
 
 
+def test_on_a_shared_link_synchronous_seconds_do_not_compare_with_others(make_run: Callable[..., Path], tmp_path: Path):
+    keys = {"fleet.link": "shared"}
+    make_run("0", choices={"selector": "random"}, keys=keys)
+    make_run("1", choices={"selector": "afl"}, keys=keys, metrics={"pacing.in_flight": 3.0})
+    (note,) = notes(tmp_path)
+    assert note.startswith("Simulated seconds do not compare: on a shared link (fleet.link=shared) clients of a sync")
+    assert note.endswith("run both with fleet.link=own.")
+
+
 def test_of_many_methods_some_are_named(make_run: Callable[..., Path], tmp_path: Path):
     for number in range(7):
         make_run(str(number), choices={"selector": f"s{number}"}, keys={"rounds": 1 if number else 2})
