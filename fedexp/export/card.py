@@ -87,8 +87,11 @@ def _title(record: RunRecord) -> str:
 
 def _score_table(trained: TrainedModel) -> str:
     """What metrics.csv says of the round, on which data; above it how good a client's own model is."""
-    line, alone = trained.record.lines[trained.round], trained.exp.scenario.trains_alone
-    subject = "a mean over the clients' own models" if alone else "everybody's model"
+    line, subject = trained.record.lines[trained.round], "everybody's model"
+    if trained.exp.scenario.trains_alone:
+        subject = "a mean over the clients' own models"
+    elif trained.exp.clustering.has_clusters:
+        subject = "the global model, which is no cluster's"
     examples = "own test examples" if trained.exp.evaluation.own_test else "held-out examples"
     data_names = {
         "test": f"test examples, {subject}",

@@ -173,8 +173,11 @@ def _model_row(rerun: Rerun, state: State, client: int | None) -> torch.Tensor:
         choices = _describe_clients(world)
         if rerun.exp.scenario.trains_alone:
             raise ConfigError(f"every client trained alone in this run; choose by --client, {choices}")
-        if len(state.models) != 1:
-            raise ConfigError(f"the run has {len(state.models)} models, one a cluster; choose by --client, {choices}")
+        if clusters := len(state.models) - 1:
+            raise ConfigError(
+                f"the clients of this run use the models of their clusters, of which there are {clusters}; choose by "
+                f"--client, {choices}"
+            )
         return state.models[0].flat
     return personal_models(rerun.exp, world, state, np.array([client]))[0]
 

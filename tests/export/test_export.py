@@ -94,6 +94,16 @@ def test_all_weights_are_the_same_and_run_everywhere(images, tmp_path):
     np.testing.assert_allclose(np.asarray(outputs), expected, rtol=1e-4, atol=1e-5)
 
 
+def test_the_card_of_a_clustered_run_tells_the_global_models_scores_as_nobodys(tmp_path):
+    words = ("clustering=ifca", "clustering.count=2", "scenario.clients=4", "scenario.participants=4")
+    done = run(*words, folder=tmp_path / "run", **QUIET)
+    export(done.folder, tmp_path / "home", client=1)
+    text = (tmp_path / "home" / "card.md").read_text()
+    score = f"{done.summary['final_accuracy']:.4g}"
+    assert f"| accuracy | {score} | test examples, the global model, which is no cluster's |" in text
+    assert "everybody's model" not in text
+
+
 def test_the_card_tells_scores_and_privacy(tmp_path):
     done = run(
         "privacy=dp_sgd",

@@ -65,7 +65,8 @@ def test_clusters_ask_for_a_client(tmp_path):
         "clustering=output_similarity", "clustering.threshold=0.001", "scenario.public_fraction=0.1",
         "scenario.clients=3", "scenario.participants=3", folder=tmp_path / "run", **QUIET,
     )  # fmt: skip
-    with pytest.raises(ConfigError, match="models, one a cluster; choose by --client, 0 to 2"):
+    message = "use the models of their clusters, of which there are [123]; choose by --client, 0 to 2"
+    with pytest.raises(ConfigError, match=message):
         load_trained(done.folder)
     assert done.model(client=2) is not None
 
