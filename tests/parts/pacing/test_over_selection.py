@@ -2,15 +2,19 @@
 
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 import torch
 from worlds import Tiny, rounds_with_rows, world_of
 
+from fedexp.core.client_resources import Journeys
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Plan
-from fedexp.parts.pacing.over_selection import OverSelection
+from fedexp.parts.context import Context
+from fedexp.parts.pacing.over_selection import OverSelection, never_arrives
 from fedexp.simulation import context
 from fedexp.simulation.setup.compatibility import refuse
 from fedexp.simulation.start import start
@@ -62,7 +66,7 @@ def test_the_first_to_arrive_count_in_the_order_of_the_plan(tiny: Tiny, tmp_path
     assert counted(world, [5, 3], 5) == ([5, 3], 0)
 
 
-def test_on_a_shared_link_whoever_is_ready_first_sends_first(tiny: Tiny, tmp_path: Path):
+def test_on_a_shared_link_whoever_is_ready_first_counts(tiny: Tiny, tmp_path: Path):
     world = traced(tiny, tmp_path, "fleet.link=shared")
     assert counted(world, [0, 1, 3, 5], 3) == ([0, 1, 5], 1)
     assert counted(world, [0, 1, 3, 5], 1) == ([1], 3)
@@ -164,6 +168,15 @@ def test_somebody_who_would_go_before_delivering_is_not_among_the_first(tiny: Ti
     assert [(row["sim_s"], sorted(owner)) for row, owner in rows] == [(pytest.approx(15), [1, 4])]
     stays = islice(rounds_with_rows(traced(tiny, tmp_path, *words, "availability.interrupts=false")), 1)
     assert [(row["sim_s"], sorted(sent.owner.tolist())) for _, row, sent in stays] == [(pytest.approx(8), [2, 4])]
+
+
+def test_who_stays_as_long_as_judging_and_its_own_way_take_arrives():
+    """It takes 1 + 2 + 4 s to deliver, after 3 s in which models are judged."""
+    one = np.ones(3)
+    journeys = Journeys(one, 2 * one, 4 * one, np.array([False, False, True]))
+    fleet = SimpleNamespace(stays_s=lambda _: np.array([10.0, 9.9, 99.0]), judging_s=3.0)
+    ctx = cast(Context, SimpleNamespace(fleet=fleet))
+    assert never_arrives(np.arange(3), journeys, ctx).tolist() == [False, True, True]
 
 
 def test_somebody_who_breaks_off_is_replaced(tiny: Tiny):
