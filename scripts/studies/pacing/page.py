@@ -74,7 +74,9 @@ Speeds are those of [traces](fleets.py), the same for all seeds; times are simul
     python scripts/studies/pacing/page.py            # this page again, without a run
 
 Of the looks at the test data the first one in each simulated minute counts for a target, so that a method with many
-small steps is not looked at more often. CIFAR-10 is looked at every other minute.
+small steps is not looked at more often. CIFAR-10 is looked at every other minute. There each method has four trials,
+few for a rate and a key of its own: where the best of them is poor, a line may say more of the search than of the
+method.
 """
 
 
