@@ -93,8 +93,8 @@ def marked_options(conf: Path, group: str, config_dir: Path | None = None) -> li
 
 def describe_group(conf: Path, group: str, config_dir: Path | None = None) -> str:
     """Describes every option of a group, or every key of a section of the config that has no options."""
-    if section := catalog.section_keys(conf, group):
-        return _align_keys(section)
+    if group in catalog.sections(conf):
+        return _align_keys(catalog.section_keys(conf, group))
     _demand_group(group, config_dir)
     names = {name.rstrip("*+"): name for name in sorted(marked_options(conf, group, config_dir))}
     width = max(map(len, names.values()))

@@ -16,7 +16,6 @@ from fedexp.config import roles
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
-from fedexp.report.read import clocks
 from fedexp.report.read.idle import SOURCES, refers_to
 from fedexp.report.read.runs import Run
 
@@ -94,11 +93,11 @@ def require_comparable(a: Run, b: Run, unequal: Collection[str] = ()) -> None:
 
 
 def accepted_differences(a: Run, b: Run) -> list[str]:
-    """Differences in this pair that were accepted, and what does not compare for another reason."""
-    spent, notes = [*_spending_differences(a, b)], [clocks.NOTE] if clocks.share_link_differently((a, b)) else []
+    """Differences in this pair that were accepted."""
+    spent = [*_spending_differences(a, b)]
     if training(a) == training(b):
-        return [f"unequal {name}, accepted by --unequal: {difference}" for name, difference in spent] + notes
-    return [*_training_differences(a, b), *(difference for _, difference in spent), *notes]
+        return [f"unequal {name}, accepted by --unequal: {difference}" for name, difference in spent]
+    return [*_training_differences(a, b), *(difference for _, difference in spent)]
 
 
 def _training_differences(a: Run, b: Run) -> Iterator[str]:

@@ -7,6 +7,7 @@ compared is refused.
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from fedexp.compare import equality
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
+from fedexp.report.read import clocks
 from fedexp.report.read.idle import MARK, is_idle
 from fedexp.report.read.methods import (
     changed_words,
@@ -163,6 +165,7 @@ def _method_pair(method_a: _Method, method_b: _Method, names: tuple[str, str], u
         unpaired = [display_path(run.folder) for run in method.blocks.values() if run.folder not in paired_folders]
         notes += [f"left out, without a partner: {', '.join(unpaired)} of {name}"] if unpaired else []
     notes += dict.fromkeys(doubt for pair in pairs for doubt in equality.accepted_differences(*pair))
+    notes += [clocks.NOTE] if clocks.share_link_differently(chain.from_iterable(pairs)) else []
     return MethodPair(
         *names, _block_names([b for _, b in pairs]), pairs, tuple(_differing_settings(*pairs[0])), tuple(notes)
     )

@@ -90,11 +90,12 @@ def run_keys(conf: Path) -> dict[str, tuple[Any, str]]:
 
 def sections(conf: Path) -> list[str]:
     """The nodes of the root that are no groups, such as `scenario`: they have keys, but no options."""
-    return sorted({key.partition(".")[0] for key in run_keys(conf) if "." in key})
+    other_nodes = [*groups(conf), "hydra"]
+    return [name for name, node in root(conf).items() if isinstance(node, dict) and name not in other_nodes]
 
 
 def section_keys(conf: Path, section: str) -> dict[str, tuple[Any, str]]:
-    """Those of `run_keys` that begin with a section of the root, such as `scenario`; none if it is no section."""
+    """Those of `run_keys` that are in one of the `sections`."""
     return {key: entry for key, entry in run_keys(conf).items() if key.startswith(f"{section}.")}
 
 

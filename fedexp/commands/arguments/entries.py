@@ -28,8 +28,9 @@ def groups(config_dir: Path | None) -> dict[str, Any]:
 
 def options(group: str, config_dir: Path | None) -> dict[str, Any]:
     """Every option of a group and what it does; of a section of the config its keys."""
-    if section := catalog.section_keys(conf_dir(), group):
-        entries = [{"key": key, "value": value, "description": text} for key, (value, text) in section.items()]
+    if group in catalog.sections(conf_dir()):
+        section = catalog.section_keys(conf_dir(), group).items()
+        entries = [{"key": key, "value": value, "description": text} for key, (value, text) in section]
         return {"section": group, "keys": entries}
     names = sorted(candidates.options(group, config_dir))
     folders = {name: candidates.source_folder(group, name, config_dir) for name in names}

@@ -8,8 +8,8 @@ from fedexp.report.read.runs import Run
 
 NOTE = (
     "simulated seconds do not compare: on a shared link (fleet.link=shared) clients of a synchronous round begin to "
-    "train once the slowest has the model and send in a fixed order, where the server does not wait each sends as soon "
-    "as it is ready; run both with fleet.link=own"
+    "train once the slowest has the model, and send in a fixed order; where the server does not wait, each sends as "
+    "soon as it is ready; run both with fleet.link=own"
 )
 
 
