@@ -39,6 +39,8 @@ def restore_personal(
 ) -> torch.Tensor:
     """`rows [n, D]` with the clients' saved personal columns put back; rows of clients without any stay."""
     columns = personal_columns(exp, layout)
+    if not len(columns):
+        return rows
     return ClientRows.load(memory.get("personal", {}), len(columns), rows).restore(owner, rows, columns)
 
 

@@ -57,7 +57,7 @@ def models_sent(present: tuple[Weights, ...], earlier: dict[int, Weights], numbe
 
 def positions_by_round(begun: np.ndarray) -> list[tuple[int, np.ndarray]]:
     """Each round in which jobs were begun, with the positions of these, given the rounds `begun [C]`."""
-    return [(number, np.flatnonzero(begun == number)) for number in np.unique(begun).tolist()]
+    return [(number, np.flatnonzero(begun == number)) for number in sorted(set(begun.tolist()))]
 
 
 def dispatch(
@@ -74,7 +74,7 @@ def dispatch(
     """
     memory = mem.get("aggregator", {})
     start = world.first.flat.expand(len(owner), -1)
-    for number in np.unique(model).tolist():
+    for number in sorted(set(model.tolist())):
         positions = np.flatnonzero(model == number)
         rows = check_call(
             exp, "aggregator", exp.aggregator.dispatch, models[number], owner[positions], memory.get(str(number), {})

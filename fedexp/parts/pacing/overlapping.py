@@ -142,10 +142,7 @@ class OverlappingPacing(Pacing):
         arrivals = Arrivals(
             plan_of(step.arrived, shards, ctx),
             begun,
-            {
-                number: Weights(versions[str(number)].to(model.flat), model.layout)
-                for number in np.unique(begun).tolist()
-            },
+            {number: Weights(versions[str(number)].to(model.flat), model.layout) for number in set(begun.tolist())},
             step.now_s - now_s,
             np.array(step.began, np.int64),
             step.stale,
@@ -163,7 +160,7 @@ class OverlappingPacing(Pacing):
         """The memory after a step whose uploads began in the steps `begun [C]`."""
         age = ctx.round - begun
         flight, arrived = flight_columns(step.flight), flight_columns(step.arrived)
-        in_use = {str(number) for number in np.unique(flight["begun"].numpy()).tolist()}
+        in_use = {str(client.begun) for client in step.flight}
         return {
             "now_s": step.now_s,
             "link_s": step.link_s,

@@ -19,7 +19,7 @@ from fedexp.parts.availability.contract import Timeline
 from fedexp.simulation.checks.plan_checks import (
     check_arrivals,
     check_choice,
-    check_plan,
+    check_participants,
     check_presence,
     check_timeline,
 )
@@ -101,7 +101,7 @@ def check_assignment(answer: Any, before: tuple[Weights, ...], *args: Any) -> st
     if fault := check_values(answer, tuple, Plan, np.ndarray, dict):
         return fault
     models, chosen, number, _ = answer
-    if fault := check_models(models, before) or check_plan((chosen, {}), None, args[-1]):
+    if fault := check_models(models, before) or check_participants(chosen, args[-1]):
         return fault
     if number.shape != chosen.owner.shape or number.dtype.kind != "i":
         return f"a model's number for each of {len(chosen.owner)} participants, got {describe_value(number)}"

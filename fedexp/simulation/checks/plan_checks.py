@@ -15,32 +15,30 @@ from fedexp.simulation.checks.value_checks import check_models, check_values
 EXPECTED = ("bool", "float64"), ("whether each is there", "until when that holds")  # of a timeline
 
 
-def check_plan(answer: Any, _: Any, ctx: Any) -> str | None:
-    """Checks that a plan names existing clients, each once, with an array of example numbers each."""
-    if fault := check_values(answer, Plan, dict):
-        return fault
-    owner, shards = answer[0].owner, answer[0].shards
+def check_participants(plan: Plan, ctx: Any) -> str | None:
+    """Checks that a plan, whose fields have the right types, names existing clients, each once, with a shard each."""
+    owner, shards = plan.owner, plan.shards
     if not isinstance(owner, np.ndarray) or owner.ndim != 1 or owner.dtype.kind != "i":
         return f"a Plan whose owner is an array of whole numbers [C], got {describe_value(owner)}"
     unknown = owner[(owner < SERVER) | (owner >= ctx.clients)]
     if len(unknown):
         return f"clients from 0 to {ctx.clients - 1}, got client {unknown[0]}"
-    clients, times = np.unique(owner, return_counts=True)
-    if (times > 1).any():
+    if len(set(owner.tolist())) < len(owner):
+        clients, times = np.unique(owner, return_counts=True)
         return f"each client once, got client {clients[times > 1][0]} {times.max()} times"
     if len(shards) != len(owner) or any(
         not isinstance(shard, np.ndarray) or shard.dtype.kind not in "iu" for shard in shards
     ):
         return f"a Plan with an array of example numbers a client, got {len(shards)} shards for {len(owner)} clients"
-    importance = answer[0].importance
+    importance = plan.importance
     if importance is not None and not (len(importance) == len(owner) and (importance >= 0).all()):
         return f"a Plan whose importance is a number >= 0 a client, got {importance}"
     return None
 
 
-def check_choice(answer: Any, memory: Any, ctx: Any) -> str | None:
+def check_choice(answer: Any, _: Any, ctx: Any) -> str | None:
     """Checks a plan, of which no client may train on what it was sent before, and which may end no step."""
-    if fault := check_plan(answer, memory, ctx):
+    if fault := check_values(answer, Plan, dict) or check_participants(answer[0], ctx):
         return fault
     deadline_s = answer[0].deadline_s
     if deadline_s is not None and ctx.fleet.capacity is not None:
@@ -57,16 +55,16 @@ def check_arrivals(answer: Any, *args: Any) -> str | None:
     if fault := check_values(answer, Arrivals, dict):
         return fault
     arrivals, ctx = answer[0], args[-1]
-    if fault := check_plan((arrivals.plan, {}), None, ctx):
+    if fault := check_participants(arrivals.plan, ctx):
         return fault
     if arrivals.begun.shape != arrivals.plan.owner.shape or arrivals.begun.dtype.kind != "i":
         return (
             f"the step in which each of {len(arrivals.plan.owner)} clients began, got {describe_value(arrivals.begun)}"
         )
-    unknown = arrivals.begun[(arrivals.begun != ctx.round) & ~np.isin(arrivals.begun, list(arrivals.versions))]
-    if len(unknown):
+    begun = sorted(set(arrivals.begun.tolist()))
+    if unknown := [step for step in begun if step != ctx.round and step not in arrivals.versions]:
         return f"a version of the model for each step that clients began in, got none for {unknown[0]}"
-    used = tuple(arrivals.versions[step] for step in np.unique(arrivals.begun).tolist() if step in arrivals.versions)
+    used = tuple(arrivals.versions[step] for step in begun if step in arrivals.versions)
     return check_clock(arrivals, ctx) or (check_models(used, (args[1],)) if used else None)
 
 
