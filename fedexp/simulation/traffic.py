@@ -31,8 +31,10 @@ def megabytes(exp: Experiment, ctx: RoundContext, plan: Plan, arrived: np.ndarra
     entries, evaluators = ctx.layout.size - len(ctx.traffic.private_columns), extra.evaluators
     message = entries + len(ctx.traffic.extra_rows) * ctx.traffic.sent_entries
     extra_downloads = sum(map(len, evaluators)) + extra.fine_tuned
-    began = plan.owner if extra.arrivals is None or extra.arrivals.began is None else extra.arrivals.began
-    uploads = count_clients(arrived) + (0 if extra.arrivals is None else extra.arrivals.discarded)
+    arrivals = extra.arrivals
+    assert arrivals is not None, "a round's messages are counted once it is known who arrives"
+    began = plan.owner if arrivals.began is None else arrivals.began
+    uploads = count_clients(arrived) + arrivals.discarded
     repeated = int(np.isin(began, np.concatenate([*evaluators, np.zeros(0, np.int64)])).sum())
     examples = sum(len(shard) for owner, shard in zip(plan.owner, plan.shards, strict=True) if owner == SERVER)
     reply_bytes = entries * 4 * extra.fine_tuned + ANSWER_BYTES * extra.reported_losses

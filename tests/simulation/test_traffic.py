@@ -42,6 +42,7 @@ def test_by_hand(tiny: Tiny):
     besides.sent_for_evaluation(world.first, np.array([0, 1, 5]))
     besides.fine_tuned = 2
     plan = Plan(np.array([1, 3, SERVER]), (np.arange(4), np.arange(4), np.arange(6)))
+    besides.arrivals, _ = world.exp.pacing.due(plan, world.first, {}, ctx)
     told = megabytes(world.exp, ctx, plan, np.array([3, SERVER]))
     assert told["mb_down"] == pytest.approx((1 + 3 + 2) * size / 1e6)  # to 3, to the judges, to those who tune it
     assert told["mb_up"] == pytest.approx(((1 + 2) * size + 3 * 4 + 6 * (ctx.traffic.example_bytes + 8)) / 1e6)

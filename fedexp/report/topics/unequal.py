@@ -40,12 +40,14 @@ def unequal_conditions(methods: Sequence[Method]) -> Iterator[str]:
             f"The methods send unequal numbers of megabytes: {values}; fedexp compare refuses to test them against "
             "each other unless --unequal megabytes says that this is meant."
         )
+    has_two_clocks = clocks.share_link_differently(run for method in methods for run in method.runs)
     if values := _differing(methods, runs, lambda run: f"pacing={run.choices.get('pacing') or 'synchronous'}"):
         yield (
             f"A round is not the same for all methods: {values}. Where the server does not wait for all, a round is a "
-            "step with what has arrived, so compare by selections or by simulated seconds and not round by round."
+            f"step with what has arrived, so compare by selections{' or by simulated seconds' * (not has_two_clocks)} "
+            "and not round by round."
         )
-    if clocks.share_link_differently(run for method in methods for run in method.runs):
+    if has_two_clocks:
         yield f"{clocks.NOTE[0].upper()}{clocks.NOTE[1:]}."
     yield from _personal_models(methods)
 

@@ -87,13 +87,15 @@ def test_steps_of_another_kind_and_number(make_run: Callable[..., Path], tmp_pat
     fewer, kind = notes(tmp_path)
     assert fewer.startswith("The methods train for unequal numbers of rounds: 4 (")
     assert kind.startswith("A round is not the same for all methods: pacing=synchronous (")
+    assert kind.endswith("so compare by selections or by simulated seconds and not round by round.")
 
 
 def test_on_a_shared_link_synchronous_seconds_do_not_compare_with_others(make_run: Callable[..., Path], tmp_path: Path):
     keys = {"fleet.link": "shared"}
     make_run("0", choices={"selector": "random"}, keys=keys)
-    make_run("1", choices={"selector": "afl"}, keys=keys, metrics={"pacing.in_flight": 3.0})
-    (note,) = notes(tmp_path)
+    make_run("1", choices={"selector": "random", "pacing": "buffered"}, keys=keys, metrics={"pacing.in_flight": 3.0})
+    kind, note = notes(tmp_path)
+    assert kind.endswith("so compare by selections and not round by round.")
     assert note.startswith("Simulated seconds do not compare: on a shared link (fleet.link=shared) clients of a sync")
     assert note.endswith("run both with fleet.link=own.")
 
