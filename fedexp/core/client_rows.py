@@ -56,10 +56,24 @@ class ClientRows:
         if rows.shape[1] == 0:
             return self
         other_rows = np.flatnonzero(~np.isin(self.owner.numpy(), owner))
-        merged_owners = np.concatenate([self.owner.numpy()[other_rows], owner])
-        order = np.argsort(merged_owners, kind="stable")
-        merged_rows = torch.cat([self.rows[to_device(other_rows, rows.device)], rows])
-        return ClientRows(torch.from_numpy(merged_owners[order]), merged_rows[to_device(order, rows.device)])
+        other_owners = self.owner.numpy()[other_rows]
+        all_owners = np.sort(np.concatenate([other_owners, owner]))
+        all_rows = rows.new_empty((len(all_owners), rows.shape[1]))
+        for those, theirs in ((other_owners, self.rows[to_device(other_rows, rows.device)]), (owner, rows)):
+            all_rows[to_device(np.searchsorted(all_owners, those), rows.device)] = theirs
+        return ClientRows(torch.from_numpy(all_owners), all_rows)
+
+    def rows_of(self, owner: np.ndarray) -> torch.Tensor:
+        """The rows `[C, W]` of the clients `owner [C]`; 0 for those that have kept none."""
+        rows, device, stored_owners = (
+            self.rows.new_zeros((len(owner), self.rows.shape[1])),
+            self.rows.device,
+            self.owner.numpy(),
+        )
+        matching = np.flatnonzero(np.isin(owner, stored_owners))
+        stored = np.searchsorted(stored_owners, owner[matching])
+        rows[to_device(matching, device)] = self.rows[to_device(stored, device)]
+        return rows
 
 
 def store_rows(memory: Memory, trained: Trained, rows: torch.Tensor) -> Memory:
@@ -72,6 +86,11 @@ def restore_rows(memory: Memory, owner: np.ndarray, rows: torch.Tensor) -> torch
     """`rows [n, D]` with their first W columns replaced for those of `owner [n]` of whom a memory holds a row `[W]`."""
     columns = memory["rows"].shape[1] if "rows" in memory else 0
     return ClientRows.load(memory, columns, rows).restore(owner, rows, slice(0, columns))
+
+
+def rows_or_zeros(memory: Memory, owner: np.ndarray, like: torch.Tensor) -> torch.Tensor:
+    """The rows `[n, W]` that a memory holds of the clients `owner [n]`, 0 where it holds none; `like` is `[n, W]`."""
+    return ClientRows.load(memory, like.shape[1], like).rows_of(owner)
 
 
 def positions_of(owner: np.ndarray, among: np.ndarray) -> np.ndarray:

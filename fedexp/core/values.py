@@ -222,7 +222,7 @@ class State:
     memory: dict[str, Memory] = field(default_factory=dict)
     sim_s: float = 0.0  # simulated seconds so far
     host_s: float = 0.0  # seconds of the host so far
-    updates: int = 0  # selections so far
+    updates: int = 0  # clients whose training was computed so far
 
     def after(self, **changes: Any) -> "State":
         """The state with some fields replaced."""

@@ -1,8 +1,8 @@
 """Optimizer steps on rows, in place: the same functions move one client's row and a stack of rows.
 
 `w`, `grad` and each slot have shape `[..., P]`; `active [C, 1]` (or None) freezes the rows where it is 0, even if their
-gradient is not a number: a product with 0 would be none, either. A rate is a number, or a tensor of no dimension that a
-captured step reads anew.
+gradient is not a number: a product with 0 would be none, either. `active [..., P]` does so entry by entry. A rate is a
+number, or a tensor of no dimension that a captured step reads anew.
 """
 
 from collections.abc import Iterable, Iterator

@@ -8,6 +8,7 @@ from fedexp.core.client_rows import ClientRows as ClientRows
 from fedexp.core.client_rows import lookup_by_owner as lookup_by_owner
 from fedexp.core.client_rows import positions_of as positions_of
 from fedexp.core.client_rows import restore_rows as restore_rows
+from fedexp.core.client_rows import rows_or_zeros as rows_or_zeros
 from fedexp.core.client_rows import store_rows as store_rows
 from fedexp.core.device_arrays import finite as finite
 from fedexp.core.errors import ConfigError as ConfigError

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from fedexp.core.client_rows import positions_of
-from fedexp.core.device_arrays import to_device
+from fedexp.core.device_arrays import place_rows
 from fedexp.core.values import Jobs, Memory, State, Weights
 from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.context import RoundContext, extra_messages
@@ -55,9 +55,9 @@ def models_sent(present: tuple[Weights, ...], earlier: dict[int, Weights], numbe
     return (earlier[number],) if number in earlier else present
 
 
-def positions_by_round(begun: np.ndarray) -> list[tuple[int, np.ndarray]]:
-    """Each round in which jobs were begun, with the positions of these, given the rounds `begun [C]`."""
-    return [(number, np.flatnonzero(begun == number)) for number in sorted(set(begun.tolist()))]
+def positions_by_number(numbers: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    """Each of the `numbers [C]` of models or of rounds, ascending, with the positions of those that have it."""
+    return [(number, np.flatnonzero(numbers == number)) for number in sorted(set(numbers.tolist()))]
 
 
 def dispatch(
@@ -72,17 +72,14 @@ def dispatch(
 
     Every client trains the network of the config, whatever shape the global models have by now.
     """
-    memory = mem.get("aggregator", {})
-    start = world.first.flat.expand(len(owner), -1)
-    for number in sorted(set(model.tolist())):
-        positions = np.flatnonzero(model == number)
-        rows = check_call(
-            exp, "aggregator", exp.aggregator.dispatch, models[number], owner[positions], memory.get(str(number), {})
-        )
-        if len(positions) < len(owner):
-            rows = start.index_copy(0, to_device(positions, rows.device), rows)
-        start = rows
-    return start
+    memory, positions = mem.get("aggregator", {}), positions_by_number(model)
+    if not positions:
+        return world.first.flat.expand(0, -1)
+    pieces = [
+        check_call(exp, "aggregator", exp.aggregator.dispatch, models[number], owner[at], memory.get(str(number), {}))
+        for number, at in positions
+    ]
+    return place_rows(pieces, [at for _, at in positions])
 
 
 def without_columns(memory: Memory) -> Memory:

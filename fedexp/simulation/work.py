@@ -16,7 +16,7 @@ from fedexp.simulation.local_task import make_task_of_rounds, train_task
 from fedexp.simulation.messages import private_message_columns
 from fedexp.simulation.personal_columns import save_personal
 from fedexp.simulation.setup.experiment import Experiment
-from fedexp.simulation.start import dispatch_versions, positions_by_round
+from fedexp.simulation.start import dispatch_versions, positions_by_number
 from fedexp.simulation.world import World
 from fedexp.training.client.batches import draw_all
 from fedexp.training.loop.trainer import Task
@@ -63,7 +63,7 @@ def rows_by_rate(exp: Experiment, begun: np.ndarray) -> list[np.ndarray]:
 
 def prepare(exp: Experiment, world: World, jobs: Jobs, mem: dict[str, Memory], ctx: RoundContext) -> JobGroup:
     """Makes the task of jobs of one rate, each with its own batches."""
-    numbers = positions_by_round(jobs.begun) or [(ctx.round, np.arange(0))]
+    numbers = positions_by_number(jobs.begun) or [(ctx.round, np.arange(0))]
     contexts = {number: replace(ctx, round=number) for number, _ in numbers}
     begun = zip(jobs.owner.tolist(), jobs.begun.tolist(), strict=True)
     rules = [exp.local.with_drawn_epochs(client, contexts[number].rng) for client, number in begun]

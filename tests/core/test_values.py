@@ -83,6 +83,7 @@ def test_client_rows_are_made_on_first_use_and_replaced():
     assert rows.restore(np.array([4, 9]), start, columns).tolist() == [[5, 0, 50], [0, 0, 0]]
     assert rows.restore(np.array([4, 9]), start, slice(1, 3)).tolist() == [[0, 5, 50], [0, 0, 0]]
     assert start.tolist() == [[0, 0, 0], [0, 0, 0]]
+    assert rows.rows_of(np.array([9, 4, 2])).tolist() == [[0, 0], [5, 50], [2, 20]]
 
 
 def test_rows_without_columns_keep_nothing():

@@ -22,6 +22,7 @@ from fedexp.parts.aggregator.client_losses import finite_losses
 
 def project_to_simplex(values: np.ndarray) -> np.ndarray:
     """The point of the simplex closest to `values [n]` (Duchi et al. 2008, figure 1)."""
+    values = values - values.max()  # which moves nothing, and leaves room for the 1 beside large numbers
     ordered = np.sort(values)[::-1]
     above = (ordered.cumsum() - 1) / np.arange(1, len(values) + 1)
     last = np.flatnonzero(ordered > above)[-1]
@@ -43,7 +44,7 @@ class Agnostic(Aggregator):
         if not counts.any():
             return weights, memory
         start = (ctx.sizes > 0) / np.count_nonzero(ctx.sizes)
-        mixture = memory["mixture"].numpy().copy() if "mixture" in memory else start
+        mixture = memory["mixture"].cpu().numpy().copy() if "mixture" in memory else start
         share = torch.from_numpy(mixture[uploads.owner] * (counts > 0)).to(uploads.delta.device)
         share = share / share.sum() if share.any() else share
         mixture[uploads.owner] += self.lr * losses

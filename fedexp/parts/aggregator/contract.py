@@ -27,6 +27,7 @@ class Aggregator(Part):
     needs_classes = False  # whether it can only work where targets are classes
     keeps_layout = True  # whether the proposal has the shape of the clients' networks
     keeps_rows = False  # whether it remembers what each client sent, or the sum of it
+    needs_models = False  # whether it takes the present model with an update to be the client's model
     own_starts = False  # whether clients start from models of their own, and the global one is only measured
     client_keys: ClassVar[tuple[str, ...]] = ()  # keys that the local rule must have, too, with the same values
     needs_cohort = ""  # why all rows must have begun from one model, in words that end a refusal

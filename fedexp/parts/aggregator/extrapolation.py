@@ -14,7 +14,7 @@ from typing import Annotated
 
 import torch
 
-from fedexp.parts import Aggregator, Context, Memory, Positive, Uploads, Weights, mix_rows
+from fedexp.parts import Aggregator, Context, Memory, Positive, Uploads, Weights, distances_to, mix_rows
 
 
 class Extrapolation(Aggregator):
@@ -27,7 +27,7 @@ class Extrapolation(Aggregator):
         if not share.any():
             return weights, {"columns": {"rate": None}}
         parameters, mean = weights.layout.parameters, mix_rows(share[None], uploads.delta)[0]
-        squares = torch.linalg.vector_norm(uploads.delta[:, :parameters], dim=1, dtype=torch.float64).square()
+        squares = distances_to(uploads.delta[:, :parameters]).square()
         square = torch.linalg.vector_norm(mean[:parameters], dtype=torch.float64).square()
         rate = float(((share * squares).sum() / (2 * (square + self.eps))).clamp(min=1))
         step = torch.cat([rate * mean[:parameters], mean[parameters:]])

@@ -13,7 +13,8 @@ clipped residuals is piecewise linear in x, and its zero is found by sorting; wh
 nearest the mean is taken, at which the iteration would end.
 
 Penalties apply to trainable entries; BatchNorm's statistics are averaged. Clients count alike. The clients' side is
-`local=fedplus`; other local rules may be used with it. Legend: n models, P trainable entries, B columns of a block.
+`local=fedplus`; other local rules may be used with it. A client whose model has left the range of float32 keeps the one
+that it sent before. Legend: n models, P trainable entries, B columns of a block.
 """
 
 from typing import Annotated, Literal
@@ -22,6 +23,7 @@ import numpy as np
 import torch
 
 from fedexp.core.client_rows import ClientRows
+from fedexp.core.device_arrays import finite
 from fedexp.core.part import Positive, Range
 from fedexp.core.values import SERVER, Memory, Uploads, Weights
 from fedexp.maths.proximal import Penalty, proximal_fraction
@@ -143,6 +145,7 @@ class FedPlusCentre(Aggregator):
     """A robust centre of all clients' last models. `penalty`, `mu` and `alpha` are those of the local rule."""
 
     keeps_rows = True
+    needs_models = True
 
     weighting: Literal["uniform"] = "uniform"
     penalty: Penalty = "l2"
@@ -153,9 +156,9 @@ class FedPlusCentre(Aggregator):
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
         client_uploads = uploads.where(uploads.owner != SERVER)
-        client_rows = ClientRows.load(memory, weights.layout.size, client_uploads.delta).with_rows(
-            client_uploads.owner, weights.flat + client_uploads.delta
-        )
+        sent = weights.flat + client_uploads.delta
+        client_rows = ClientRows.load(memory, weights.layout.size, sent)
+        client_rows = client_rows.with_valid_rows(client_uploads.owner, sent, finite(sent))
         columns = {"iterations": 0, "heard": len(client_rows.owner)}
         if len(client_uploads.owner) == 0:
             return weights, client_rows.save() | {"columns": columns}

@@ -7,8 +7,6 @@ al. 2024, ICLR) is the same step on a buffer of stale updates.
 
 from typing import Literal
 
-import torch
-
 from fedexp.parts import SERVER, Aggregator, Context, Memory, Uploads, Weights, load_updates, mean_update, mix_rows
 
 
@@ -26,7 +24,7 @@ class FedVARP(Aggregator):
         columns = {"heard": len(after.owner)}
         if not len(uploads.owner):
             return weights, after.save() | {"columns": columns}
-        change = uploads.delta - before.restore(uploads.owner, torch.zeros_like(uploads.delta), slice(None))
+        change = uploads.delta - before.rows_of(uploads.owner)
         step = mix_rows(self.shares(uploads)[None], change)[0]
         if len(before.owner):
             step = step + mean_update(before, ctx)

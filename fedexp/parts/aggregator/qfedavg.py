@@ -16,7 +16,18 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from fedexp.parts import Aggregator, Context, Memory, Positive, Range, RunError, Uploads, Weights, mix_columns
+from fedexp.parts import (
+    Aggregator,
+    Context,
+    Memory,
+    Positive,
+    Range,
+    RunError,
+    Uploads,
+    Weights,
+    distances_to,
+    mix_columns,
+)
 from fedexp.parts.aggregator.client_losses import finite_losses
 
 TINY = 1e-10
@@ -51,7 +62,7 @@ class QFedAvg(Aggregator):
                 "another loss, or aggregator=term"
             )
         parameters, share = weights.layout.parameters, self.shares(uploads)
-        lengths = torch.linalg.vector_norm(uploads.delta[:, :parameters], dim=1, dtype=torch.float64)
-        fair = fair_weights(losses, lengths.square().cpu().numpy(), counts, self.q, self.lr)
+        squares = distances_to(uploads.delta[:, :parameters]).square().cpu().numpy()
+        fair = fair_weights(losses, squares, counts, self.q, self.lr)
         step = mix_columns(torch.from_numpy(fair).to(share), share, uploads.delta, parameters)
         return Weights(weights.flat + step, weights.layout), memory

@@ -3,7 +3,8 @@
 Partners are honest but curious: any P - 1 of them together see uniform noise, all P together see everything. A mean
 over few clients reveals much about each (over one: everything), which sharing cannot prevent. If fewer than `least`
 clients contribute to a model, as in a small cluster, nothing is shared: the server sees their rows and takes the plain
-mean, and the column `plain` counts it (`mb_up` counts shares all the same). The result is the weighted mean of
+mean, and the column `plain` counts it (`mb_up` counts shares all the same). It counts a sum of fewer than `least`, too,
+of which others vanished while they sent. The result is the weighted mean of
 `aggregator=fedavg` to half a step of 2^-fractional_bits; `fedexp.parts.aggregator.secret_sharing` has the arithmetic
 and the proof. The server's own row (`selector=hybridfl`) is shared like a client's.
 
@@ -59,7 +60,9 @@ class SecureMean(Aggregator):
             return weights, self.report_columns(int((~complete).sum()), lists)
         row = secure_mean(uploads.delta, weight, delivered, self.fractional_bits).to(weights.flat.dtype)
         sums = BYTES * self.partners * (len(row) - len(ctx.traffic.private_columns) + 1)
-        return Weights(weights.flat + row, weights.layout), self.report_columns(int((~complete).sum()), lists + sums)
+        is_plain = (weight[complete] > 0).sum() < self.least
+        columns = self.report_columns(int((~complete).sum()), lists + sums, int(is_plain))
+        return Weights(weights.flat + row, weights.layout), columns
 
     def report_columns(self, vanished: int = 0, partner_bytes: int = 0, plain_means: int = 0) -> Memory:
         """The columns of one model's mean; the column `plain_means` exists only if `least` is above 1."""

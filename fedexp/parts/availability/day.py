@@ -1,7 +1,9 @@
 """Clients come and go at random, and more of them are there at some time of the day than at another.
 
-As in `markov.py`, with p_k(t) = p_k (1 + `swing` sin(2 pi (t / `day_s` + z_k))): its mean over the day, p_k, is the
-share of the time that client k is there. The phases z_k are uniform from 0 to `zones`, 0 for all of one time zone and 1
+As in `markov.py`, with p_k(t) = p_k (1 + `swing` sin(2 pi (t / `day_s` + z_k))): the chance that client k is there
+after a redraw. Its mean over the day, p_k, is the share of the time that it is there. Who is there follows p_k(t) with
+a delay of about `redraw_s`, and swings 1 / sqrt(1 + (2 pi `redraw_s` / `day_s`)^2) times as far: redraws must be much
+more frequent than days. The phases z_k are uniform from 0 to `zones`, 0 for all of one time zone and 1
 for all of a globe. With share 0.5, swing 0.8 and one zone it is the law `SLN` of FLGo 0.4: q_k times 0.5 + 0.4 sin, in
 a day of 24 rounds.
 """
@@ -15,7 +17,7 @@ from fedexp.parts.availability.markov import Markov
 
 
 class Day(Markov):
-    """Most are there a quarter of a day after it began, fewest after three quarters."""
+    """Most are there a quarter of a day after it began, and about `redraw_s`; fewest half a day later."""
 
     swing: Annotated[float, Fraction] = 0.8
     day_s: Annotated[float, Positive] = 86400.0

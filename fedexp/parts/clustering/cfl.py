@@ -26,7 +26,7 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from fedexp.parts import Context, Memory, Plan, Range, Uploads, distances_to, finite, inner_products, mix_rows
+from fedexp.parts import Context, Memory, Plan, Range, Uploads, distances_to, inner_products, mix_rows
 from fedexp.parts.clustering.agreement import adjusted_rand
 from fedexp.parts.clustering.contract import Clustering, Event, Models, mean_of_clusters
 
@@ -87,7 +87,7 @@ class CFL(Clustering):
     def regroup(self, models: Models, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Models, Memory]:
         cluster, events = memory["cluster"].numpy().copy(), list(memory["events"])
         participants = sum(kind == "model" for _, kind, *_ in events)
-        judgements = []
+        uploads, judgements = uploads.where(uploads.is_finite()), []
         for number in range(1, len(models)):
             members = np.flatnonzero((cluster == number) & (ctx.sizes > 0))
             judgement = self._judge(members, uploads, ctx)
@@ -118,8 +118,8 @@ class CFL(Clustering):
         return memory["cluster"].numpy()[owner] if "cluster" in memory else np.zeros(len(owner), dtype=np.int64)
 
     def _judge(self, members: np.ndarray, uploads: Uploads, ctx: Context) -> Judgement | None:
-        """What the updates of `members [n]` say of their cluster; None where some are missing."""
-        arrived = uploads.where(np.isin(uploads.owner, members) & finite(uploads.delta)).sort_by_owner()
+        """What the finite `uploads` of `members [n]` say of their cluster; None where some are missing."""
+        arrived = uploads.where(np.isin(uploads.owner, members)).sort_by_owner()
         if len(members) < 2 or not np.array_equal(arrived.owner, members):
             return None
         rows = arrived.delta[:, : ctx.layout.parameters]

@@ -1,7 +1,8 @@
 """Clients grouped by k-means on their first updates, for comparison (Briggs et al. 2020 cluster hierarchically).
 
 The clients that are there before the first round are divided into `count` groups by the change of their fine-tuned
-models (scikit-learn's k-means, ten starts); later ones join the group with the nearest centre. The centres stay.
+models (scikit-learn's k-means, ten starts); later ones join the group with the nearest centre. The centres stay. With
+`begins_with=founder` a cluster begins with its centre, the mean of these models of its first members.
 """
 
 from typing import Annotated

@@ -63,10 +63,7 @@ class Membership:
 
     def next_in_queue(self, limit: int | None) -> np.ndarray:
         """Positions `[p]` of clients in the queue whose turn it is: the first `limit` of each cluster (None: all)."""
-        turn = np.array(
-            [
-                int((self.waits_for[:position] == self.waits_for[position]).sum())
-                for position in range(len(self.waiting))
-            ]
-        )
-        return np.arange(len(self.waiting)) if limit is None else np.flatnonzero(turn < limit)
+        if limit is None:
+            return np.arange(len(self.waiting))
+        turn = [int((self.waits_for[:at] == self.waits_for[at]).sum()) for at in range(len(self.waiting))]
+        return np.flatnonzero(np.array(turn, np.int64) < limit)

@@ -192,7 +192,10 @@ class LocalRule(Workload):
     def update(
         self, w: torch.Tensor, grad: torch.Tensor, slots: torch.Tensor, step: torch.Tensor, active: torch.Tensor | None
     ) -> None:
-        """Moves `w` in place. `slots [slots, ..., P]`, `step` counts from 1, `active [C, 1]` freezes rows by 0."""
+        """Moves `w` in place. `slots [slots, ..., P]`, `step` counts from 1; what is 0 in `active` stays.
+
+        `active` is `[C, 1]`, of rows, or where a step moves some columns alone of entries, `[C, P]` or `[P]`.
+        """
         raise NotImplementedError
 
     def pulled_steps(self, steps: int, epoch: int) -> np.ndarray:

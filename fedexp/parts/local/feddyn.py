@@ -17,7 +17,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 import torch
 
-from fedexp.parts import ClientRows, Context, Memory, Range, Trained, Uploads, restore_rows
+from fedexp.parts import ClientRows, Context, Memory, Range, Trained, Uploads, rows_or_zeros
 from fedexp.parts.local.any_optimizer import AnyOptimizer
 
 
@@ -42,7 +42,7 @@ class FedDyn(AnyOptimizer):
         x = received[:, : ctx.layout.parameters]
         if not self.alpha:
             return received, x
-        return received, x + client_gradients(owner, memory, x) / self.alpha
+        return received, x + rows_or_zeros(memory, owner, x) / self.alpha
 
     def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
         return super().direction(grad, w, anchor) + self.alpha * (w - anchor)
@@ -50,7 +50,7 @@ class FedDyn(AnyOptimizer):
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
         sent = trained.delta()
         moved = sent[:, : ctx.layout.parameters]
-        gradients = client_gradients(trained.owner, memory, moved) - self.alpha * moved
+        gradients = rows_or_zeros(memory, trained.owner, moved) - self.alpha * moved
         pending = pending_gradients(memory, gradients)
         pending = pending.with_valid_rows(trained.owner, gradients, trained.valid_rows())
         return sent, memory | {"awaited": pending.owner, "gradients": pending.rows}
@@ -71,8 +71,3 @@ def pending_gradients(memory: Memory, like: torch.Tensor) -> ClientRows:
     """
     pending = {"owner": memory["awaited"], "rows": memory["gradients"]} if "awaited" in memory else {}
     return ClientRows.load(pending, like.shape[1], like)
-
-
-def client_gradients(owner: np.ndarray, memory: Memory, like: torch.Tensor) -> torch.Tensor:
-    """The g_k `[n, P]` of the clients `owner [n]`; 0 for those that have none yet. `like` is `[n, P]`."""
-    return restore_rows(memory, owner, like.new_zeros(like.shape))

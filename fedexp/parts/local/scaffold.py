@@ -19,7 +19,7 @@ Deviations: the paper's mean of the models is `aggregator.weighting=uniform`, it
 import numpy as np
 import torch
 
-from fedexp.parts import ClientRows, Context, Memory, Trained, Uploads, mask_rows, restore_rows
+from fedexp.parts import ClientRows, Context, Memory, Trained, Uploads, mask_rows, rows_or_zeros
 from fedexp.parts.local.any_optimizer import AnyOptimizer
 
 
@@ -42,7 +42,7 @@ class Scaffold(AnyOptimizer):
         self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context
     ) -> tuple[torch.Tensor, torch.Tensor]:
         like = received[:, : ctx.layout.parameters]
-        return received, server_variate(memory, like) - client_variates(owner, memory, like)
+        return received, server_variate(memory, like) - rows_or_zeros(memory, owner, like)
 
     def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
         return super().direction(grad, w, anchor) + anchor
@@ -63,7 +63,7 @@ class Scaffold(AnyOptimizer):
             usable = usable[:0]
         owner, positions = trained.owner[usable], torch.from_numpy(usable).to(sent.device)
         steps, trainable_delta = trained.steps[usable, None], sent[positions, :parameters]
-        old, server = client_variates(owner, memory, trainable_delta), server_variate(memory, trainable_delta)
+        old, server = rows_or_zeros(memory, owner, trainable_delta), server_variate(memory, trainable_delta)
         gradient_sum, length = (
             (trainable_delta, steps * -self.lr) if trained.slot is None else (trained.slot[positions], steps)
         )
@@ -76,11 +76,6 @@ class Scaffold(AnyOptimizer):
         step = changes.double().sum(dim=0) / int(np.count_nonzero(ctx.sizes))
         server = server_variate(memory, changes)
         return memory | {"server": server + step.to(server.dtype)}
-
-
-def client_variates(owner: np.ndarray, memory: Memory, like: torch.Tensor) -> torch.Tensor:
-    """The variates c_i, `[n, P]`, of the clients `owner [n]`; 0 for those that have none yet. `like` is `[n, P]`."""
-    return restore_rows(memory, owner, like.new_zeros(like.shape))
 
 
 def server_variate(memory: Memory, like: torch.Tensor) -> torch.Tensor:

@@ -11,7 +11,7 @@ ever asked. A training that is not finite leaves v as it was.
 import numpy as np
 import torch
 
-from fedexp.parts import ClientRows, ConfigError, Context, Memory, Trained, select_rows, store_rows
+from fedexp.parts import ConfigError, Context, Memory, Trained, rows_or_zeros, select_rows, store_rows
 from fedexp.parts.local.heavy_ball import HeavyBall
 
 
@@ -48,8 +48,7 @@ class SGD(HeavyBall):
         start, anchor = super().begin(received, owner, memory, ctx)
         if not self.worker_momentum:
             return start, anchor
-        velocities = ClientRows.load(memory, anchor.shape[1], anchor)
-        return start, velocities.restore(owner, torch.zeros(anchor.shape).to(anchor), slice(None))
+        return start, rows_or_zeros(memory, owner, anchor)
 
     def fill(self, slots: torch.Tensor, anchor: torch.Tensor) -> None:
         if self.worker_momentum:

@@ -4,7 +4,8 @@ An upload is stale by the steps that the server has taken since its client began
 al. 2019, section 5.2): `constant` 1; `polynomial` (1 + tau)^-exponent, of which FedBuff's 1 / sqrt(1 + tau) is the
 exponent 1/2; `hinge` 1 up to the `knee`, then 1 / (slope (tau - knee) + 1). A fresh upload counts 1, and none more. The
 factor multiplies the row, so a mean divides by the number of uploads and not by the sum of their factors. With
-`normalise`, a deviation from FedBuff, it is divided by the mean of the factors, so that it divides by their sum.
+`normalise`, a deviation from FedBuff, it is divided by the mean of the factors, so that it divides by their sum: where
+uploads count alike (`aggregator.weighting=uniform`), as in `algorithm=fedbuff`.
 
 With `mixing=alpha` the client's whole model is mixed into the present one, w <- (1 - a) w + a x with a = alpha times
 the factor, so the row that counts is a (x - w). Without it the row is the update of the model that the client was sent.
@@ -82,6 +83,10 @@ class OverlappingPacing(Pacing):
     def slows_server(self) -> bool:
         return self.slow_after is not None
 
+    @property
+    def moves_uploads(self) -> bool:
+        return self.mixing != 1 or self.staleness != "constant"
+
     @abstractmethod
     def rule(self, ctx: Context) -> StepRule:
         """When a step is over."""
@@ -151,9 +156,8 @@ class OverlappingPacing(Pacing):
         flight = step.flight if shards else []
         remembered["shards"] = {name: shards[name] for client in flight if (name := str(client.owner)) in shards}
         if self.mixing is not None:
-            received = [arrivals.versions[number].flat for number in begun.tolist()]
-            rows = torch.stack(received) if received else model.flat.new_empty((0, len(model.flat)))
-            remembered["offset"] = rows - model.flat
+            received = [arrivals.versions[number].flat - model.flat for number in sorted(arrivals.versions)]
+            remembered["offset"] = torch.stack(received) if received else model.flat.new_empty((0, len(model.flat)))
         return arrivals, remembered
 
     def _remember(self, step: ServerStep, begun: np.ndarray, versions: dict[str, torch.Tensor], ctx: Context) -> Memory:
@@ -195,7 +199,8 @@ class OverlappingPacing(Pacing):
         positions = torch.from_numpy(positions_of(uploads.owner, arrived["owner"].numpy()))
         factor = arrived["factor"][positions].to(rows)[:, None]
         if self.mixing is not None:
-            rows = rows + memory["offset"].to(rows)[positions.to(rows.device)]
+            version = arrived["begun"].unique(return_inverse=True)[1][positions]
+            rows = rows + memory["offset"].to(rows)[version.to(rows.device)]
             factor = self.mixing * factor
         return uploads.with_delta(rows * factor), memory
 

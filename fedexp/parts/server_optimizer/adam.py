@@ -34,4 +34,5 @@ class Adam(ServerOptimizer):
 
     def second_moment(self, square: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
         """Exponential moving average `[P]` of squares: `square [P]` is the average so far, `new [P]` the new square."""
+        new = new.clamp(max=torch.finfo(new.dtype).max)  # of an infinite one the next average would be no number
         return square.lerp(new, 1 - self.beta2)

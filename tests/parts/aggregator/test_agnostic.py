@@ -16,6 +16,7 @@ def test_the_projection_by_hand():
     assert project_to_simplex(np.array([0.6, 0.8])) == pytest.approx([0.4, 0.6])
     assert project_to_simplex(np.array([0.1, 2.0])) == pytest.approx([0.0, 1.0])
     assert project_to_simplex(np.array([0.2, 0.3, 0.5])) == pytest.approx([0.2, 0.3, 0.5])
+    assert project_to_simplex(np.array([1e17, 0.5])).tolist() == [1.0, 0.0]
 
 
 @pytest.mark.law("aggregator=agnostic", "the mixture is projected to the nearest point of the simplex")

@@ -10,7 +10,7 @@ from worlds import world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
-from fedexp.core.values import SERVER, Uploads
+from fedexp.core.values import SERVER, Uploads, Weights
 from fedexp.maths.proximal import Penalty, proximal_residual
 from fedexp.parts.aggregator.fedplus_centre import robust_centre
 from fedexp.simulation import context
@@ -176,6 +176,16 @@ def test_who_was_never_heard_of_has_the_first_model(tiny: Tiny):
     torch.testing.assert_close(last.flat, torch.stack(models).mean(dim=0))
     assert memory["owner"].tolist() == [1, 4, 5]
     assert memory["columns"] == {"iterations": 0, "heard": 3}
+
+
+def test_a_model_beyond_float32_is_not_remembered(tiny: Tiny):
+    world = world_of(tiny("aggregator=fedplus_centre"))
+    far = Weights(torch.full((world.layout.size,), 3e38), world.layout)
+    ctx, delta = context.make_context(world, 1), far.flat.expand(2, -1)
+    _, memory = world.exp.aggregator.combine(world.first, uploads([1, 2], delta / 3e38), {}, ctx)
+    _, after = world.exp.aggregator.combine(far, uploads([2, 3], delta), memory, ctx)
+    assert after["owner"].tolist() == [1, 2]
+    assert torch.equal(after["rows"], memory["rows"])
 
 
 def test_the_servers_own_row_and_clients_without_examples_do_not_count(tiny: Tiny):

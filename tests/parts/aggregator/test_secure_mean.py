@@ -267,6 +267,14 @@ class TestRule:
         assert columns["plain"] == plain
         assert (columns["partner_bytes"] > 0) == (plain == 0)
 
+    @pytest.mark.parametrize(("least", "plain"), [(2, 1), (1, None)])
+    def test_a_sum_of_few_since_others_vanished_counts_as_plain(self, tiny: Tiny, least: int, plain: int | None):
+        world = world_of(tiny(SECURE, f"aggregator.least={least}", "aggregator.dropout=0.999999"))
+        uploads = uploads_like(torch.ones(3, world.layout.size), [20] * 3, [SERVER, 3, 4])
+        moved, columns = folded(world, uploads)
+        torch.testing.assert_close(moved, world.first.flat + 1)
+        assert (columns["vanished"], columns.get("plain")) == (2, plain)
+
     def test_runs_of_before_have_no_such_column(self, tiny: Tiny):
         world = world_of(tiny(SECURE, "aggregator.least=1"))
         _, columns = folded(world, uploads_like(torch.zeros(1, world.layout.size), [10]))

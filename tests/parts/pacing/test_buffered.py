@@ -18,7 +18,7 @@ from fedexp.parts.selector.random import Random
 from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.setup.compatibility import refuse
-from fedexp.simulation.start import dispatch_versions, positions_by_round, start
+from fedexp.simulation.start import dispatch_versions, positions_by_number, start
 from fedexp.simulation.world import World
 
 WORDS = ("scenario.participants=3", "local.epochs=2", "local.batch_size=7", "model.dropout=0.2", "rounds=20")
@@ -47,7 +47,6 @@ RULES = {
     "personal": ("local=personal_layer",),
     "moon": ("local=moon",),
     "noise": ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3"),
-    "fedplus": ("local=fedplus", "aggregator=fedplus_centre"),
     "krum": ("aggregator=krum", "scenario.byzantine=0"),
 }
 
@@ -58,6 +57,25 @@ def test_a_buffer_of_all_that_train_equally_fast_is_a_synchronous_run(tiny: Tiny
     synchronous = models_of(tiny(*WORDS, *words))
     assert equal(synchronous, models_of(tiny(*WORDS, *words, *TOGETHER)))
     assert equal(synchronous, models_of(tiny(*WORDS, *words, *TOGETHER, "pacing.max_staleness=0")))
+
+
+MIXED = ("pacing.mixing=1", "pacing.staleness=constant")
+
+
+def test_fedplus_mixes_in_the_models_of_all_that_train_equally_fast_as_a_synchronous_run_does(tiny: Tiny):
+    words = (*WORDS, "local=fedplus", "aggregator=fedplus_centre")
+    assert equal(models_of(tiny(*words)), models_of(tiny(*words, *TOGETHER, *MIXED)))
+
+
+def test_fedplus_remembers_the_models_that_clients_sent_however_stale(tiny: Tiny):
+    words = (*FLEET, *WORDS, "local=fedplus", "aggregator=fedplus_centre", "pacing=buffered", "pacing.buffer=2")
+    states = states_of(tiny(*words, *MIXED))
+    assert max(state.memory["pacing"]["columns"]["most_stale"] for state in states) > 0
+    kept, clients = states[-1].memory["aggregator"]["0"], states[-1].memory["local"]
+    assert kept["owner"].tolist() == clients["owner"].tolist()
+    torch.testing.assert_close(kept["rows"][:, : clients["rows"].shape[1]], clients["rows"])
+    with pytest.raises(ConfigError, match=r"use pacing\.mixing=1 pacing\.staleness=constant$"):
+        refuse(spec.build(tiny(*words)))
 
 
 @pytest.mark.law("pacing=buffered", "one client at a time is a run with one participant, to the byte")
@@ -94,7 +112,8 @@ def test_factors_by_hand():
 def arrived(age: list[int]) -> dict:
     """What is remembered of uploads of clients 0, 1, ... that are so many steps old, for `Buffered(clients=9)`."""
     columns = {"owner": torch.arange(len(age)), "factor": torch.from_numpy(Buffered(clients=9).factors(np.array(age)))}
-    return {"arrived": columns, "offset": torch.tensor([[10.0], [20.0]])}
+    columns["begun"] = 9 - torch.tensor(age)
+    return {"arrived": columns, "offset": torch.tensor([[20.0], [10.0]])}
 
 
 @pytest.mark.law("pacing=buffered", "the order of arrival within a step does not matter, to the byte")
@@ -118,7 +137,7 @@ def test_updates_of_a_crowded_version_count_one_by_one():
     assert rows.delta.mean().item() == pytest.approx(2.5 / 3)
 
 
-@pytest.mark.law("pacing=buffered", "with normalise the step is the mean of the updates weighted by their factors")
+@pytest.mark.law("pacing=buffered", "with normalise a uniform mean is that of the updates weighted by their factors")
 def test_normalised_factors_have_a_mean_of_one():
     rule = Buffered(clients=9, normalise=True)
     assert rule.factors(np.array([0, 0, 3])) == pytest.approx([1.2, 1.2, 0.6])
@@ -136,6 +155,13 @@ def test_a_model_is_mixed_in_with_the_same_share_for_ever():
 
 
 @pytest.mark.law("pacing=buffered", "beyond slow_after the server's rate is at most 1 / the age of the oldest update")
+def test_versions_that_are_mixed_are_kept_once(tiny: Tiny):
+    words = (*FLEET, *WORDS, "pacing=periodic", "pacing.period_s=100", "pacing.mixing=0.5")
+    for state in states_of(tiny(*words)):
+        memory = state.memory["pacing"]
+        assert len(memory["offset"]) == len(set(memory["arrived"]["begun"].tolist()))
+
+
 def test_the_servers_rate_is_at_most_one_over_the_age_of_the_oldest():
     rule = Buffered(clients=9, slow_after=2)
     rates = [rule.server_rate(0.8, {"columns": {"most_stale": age}}) for age in (None, 0, 2, 3, 5)]
@@ -182,7 +208,7 @@ def test_clients_train_on_the_model_that_they_were_sent(tiny: Tiny):
     for _ in range(8):
         models[state.round + 1] = state.models[0].flat
         jobs, _, memory = start(world.exp, world, state, context.begin_round(world.exp, world, state))
-        rounds = positions_by_round(jobs.begun)
+        rounds = positions_by_number(jobs.begun)
         for (begun, at), rows in zip(rounds, dispatch_versions(world.exp, world, jobs, rounds, memory), strict=True):
             assert len(rows) == len(at)
             assert all(torch.equal(row, models[begun]) for row in rows)

@@ -1,9 +1,12 @@
 """Adam at the server, three rounds by hand."""
 
+import math
+
 import pytest
 from server_steps import path
 
 from fedexp.parts.server_optimizer.adam import Adam
+from fedexp.parts.server_optimizer.amsgrad import AMSGrad
 
 
 @pytest.mark.law(
@@ -14,3 +17,8 @@ def test_adam():
     steps = [0.05 / 2, -0.075 / (2.5**0.5 + 1), 0.1625 / (9.25**0.5 + 1)]
     expected = [sum(steps[: n + 1]) for n in range(3)]
     assert path(Adam(lr=0.1, beta1=0.5, beta2=0.5, tau=1.0), [1, -2, 4]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("rule", [Adam, AMSGrad])
+def test_an_update_whose_square_is_no_float32_does_no_harm_later(rule: type[Adam]):
+    assert all(map(math.isfinite, path(rule(), [2e19, 1.0, 1.0])))
