@@ -153,7 +153,8 @@ class Trained:
     """The result of a round's training, one row for each participant.
 
     `owner [C]`, `steps [C]` (how many it took), `received [C, D]` (what the server sent it), `start [C, D]` (what it
-    began from), `rows [C, D]` (what it ended with), `slot [C, P]` (the last slot of its optimizer, if the rule asks).
+    began from), `rows [C, D]` (what it ended with), `slot [C, P]` (the last slot of its optimizer, if the rule asks),
+    `completed [C]` (whether it trained to the end; True: all did).
     """
 
     owner: np.ndarray
@@ -162,14 +163,15 @@ class Trained:
     start: torch.Tensor
     rows: torch.Tensor
     slot: torch.Tensor | None = None
+    completed: np.ndarray | bool = True
 
     def delta(self) -> torch.Tensor:
         """The rows minus what was received, `[C, D]`. Overwrites `rows`, so that the largest matrix is not copied."""
         return self.rows.sub_(self.received)
 
     def valid_rows(self) -> np.ndarray:
-        """Which rows are valid, bool [C]: of clients that took a step and ended with a finite row."""
-        return finite(self.rows) & (self.steps > 0) & (self.owner != SERVER)
+        """Which rows are valid, bool [C]: of clients that trained to the end, in some steps, and to a finite row."""
+        return finite(self.rows) & self.completed & (self.steps > 0) & (self.owner != SERVER)
 
 
 @dataclass(frozen=True)

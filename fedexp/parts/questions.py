@@ -89,6 +89,10 @@ class FleetView(Protocol):
         """Whether those who take part also tell the loss of the model that they were sent."""
         ...
 
+    def judged_examples(self, owner: np.ndarray) -> np.ndarray:
+        """By how many examples each of the clients `owner [n]` judges a model, int64 [n]."""
+        ...
+
     @property
     def judging_s(self) -> float:
         """The seconds that clients needed so far in this round to receive models, evaluate them and tell losses."""

@@ -84,9 +84,9 @@ class RunEstimate:
 def run_dry(exp: Experiment, world: World) -> DryRun | None:
     """Counts the rounds up to the last, or until `PATIENCE_S` is over.
 
-    None if the selection depends on training.
+    None if who is selected, or what is sent, depends on training.
     """
-    if not exp.selector.foreseeable or exp.clustering.has_clusters:
+    if not exp.selector.foreseeable or exp.clustering.has_clusters or exp.local.judging_fraction:
         return None
     started, dry_rounds = time.perf_counter(), []
     for dry_round in _dry_rounds(exp, world):

@@ -86,6 +86,10 @@ class FleetQueries:
     def reports_losses(self) -> bool:
         return self._world.exp.selector.asks_participants
 
+    def judged_examples(self, owner: np.ndarray) -> np.ndarray:
+        holds_out = self._world.exp.local.judging_fraction
+        return (self._world.judging if holds_out else self._world.partition).sizes[owner]
+
     @property
     def judging_s(self) -> float:
         return self._world.exp.fleet.judging_s(self._ctx)

@@ -45,10 +45,10 @@ def restore_personal(
 
 
 def save_personal(exp: Experiment, layout: Layout, trained: Trained, memory: Memory) -> Memory:
-    """Saves the clients' personal columns after a round; a row that is not finite leaves what was saved before."""
+    """Saves the clients' personal columns after a round, but not of who broke off, or whose row is not finite."""
     columns, device = personal_columns(exp, layout), trained.rows.device
     saved_rows = ClientRows.load(memory, len(columns), trained.rows)
     if len(columns):
         rows = trained.rows[:, to_device(columns, device)]
-        saved_rows = saved_rows.with_valid_rows(trained.owner, rows, finite(trained.rows))
+        saved_rows = saved_rows.with_valid_rows(trained.owner, rows, finite(trained.rows) & trained.completed)
     return saved_rows.save()

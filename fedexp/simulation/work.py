@@ -8,7 +8,7 @@ import torch
 
 from fedexp.core.device_arrays import as_index, place_rows, to_device
 from fedexp.core.random_streams import streams_by_round
-from fedexp.core.values import Jobs, Layout, Memory, Trained, Uploads, concatenate_rows
+from fedexp.core.values import SERVER, Jobs, Layout, Memory, Trained, Uploads, concatenate_rows
 from fedexp.parts.context import Context
 from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.context import RoundContext, make_context
@@ -27,13 +27,14 @@ class JobGroup:
     """Jobs of one rate, and how their clients train.
 
     `received [C, D]` is what the clients were sent. `rounds` has a context with the number and the draws of each round
-    in which jobs were begun, with the positions of these.
+    in which jobs were begun, with the positions of these. `completed [C]` says who trains to the end.
     """
 
     jobs: Jobs
     rounds: Sequence[tuple[Context, np.ndarray]]
     received: torch.Tensor
     task: Task
+    completed: np.ndarray | bool
 
 
 def work(
@@ -73,7 +74,16 @@ def prepare(exp: Experiment, world: World, jobs: Jobs, mem: dict[str, Memory], c
     received = place_rows(pieces, [positions for _, positions in numbers])
     rounds = [(contexts[number], positions) for number, positions in numbers]
     task = make_task_of_rounds(exp, (pieces, received), jobs, batches, mem.get("local", {}), rounds)
-    return JobGroup(jobs, rounds, received, task)
+    return JobGroup(jobs, rounds, received, task, completed_jobs(exp, jobs, ctx))
+
+
+def completed_jobs(exp: Experiment, jobs: Jobs, ctx: Context) -> np.ndarray | bool:
+    """Which clients train to the end, bool [C]; where the server steps meanwhile, only such jobs are done."""
+    if exp.pacing.overlaps or not exp.loses_clients:
+        return True
+    completed, clients = np.ones(len(jobs.owner), bool), jobs.owner != SERVER
+    completed[clients] = exp.fleet.completes(jobs.owner[clients], ctx)
+    return completed
 
 
 def finish(
@@ -114,7 +124,7 @@ def train_companions(
         received = beside.exp.local.extend_rows(group.received, world.layout)
         pieces = [received[as_index(positions, received.device)] for _, positions in rounds]
         task = make_task_of_rounds(beside.exp, (pieces, received), group.jobs, group.task.batches, memory, rounds)
-        companions.append(JobGroup(group.jobs, rounds, received, task))
+        companions.append(JobGroup(group.jobs, rounds, received, task, group.completed))
     for group, out in zip(companions, [train_task(beside, group.task) for group in companions], strict=True):
         trained, rule = read_output(beside, group, out)[0], beside.exp.local.at(group.task.lr)
         _, memory = rule.finish(trained, memory, make_context(beside, ctx.round))
@@ -125,7 +135,7 @@ def read_output(world: World, group: JobGroup, out: torch.Tensor) -> tuple[Train
     """What clients ended with, and their losses `[C, loss_columns]`, from the rows `out [C, W]` of their task."""
     rows, slot, losses = split_output(out, world.layout, world.exp.evaluation.loss_columns)
     steps = np.array([client_batches.steps for client_batches in group.task.batches], np.int64)
-    return Trained(group.jobs.owner, steps, group.received, group.task.start, rows, slot), losses
+    return Trained(group.jobs.owner, steps, group.received, group.task.start, rows, slot, group.completed), losses
 
 
 def split_output(

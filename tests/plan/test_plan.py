@@ -116,6 +116,11 @@ def test_what_the_seed_decides_is_exact(planned: Callable[..., dict[str, Any]], 
         assert told["epsilon"] is None
 
 
+def test_models_that_clients_judge_are_not_foreseen(planned: Callable[..., dict[str, Any]]):
+    plan = planned("algorithm=fedfomo", *FLEET)
+    assert not plan["sent"]["known"]
+
+
 def test_models_that_clients_train_on_are_counted(planned: Callable[..., dict[str, Any]]):
     """Two uploads a step of five that train at a time; where a selector learns, each may hold another model."""
     words = (*OVERLAPPING, *FLEET)

@@ -38,6 +38,10 @@ class Fleet(Part):
         resources = self.resources(owner, ctx)
         return Journeys(resources.download_s, resources.update_s, resources.upload_s, zeros > 0)
 
+    def completes(self, owner: np.ndarray, ctx: Context) -> np.ndarray:
+        """Which of the clients `owner [n]` train to the end if they begin together in this round, bool [n]."""
+        return np.ones(len(owner), bool)
+
     def judging_s(self, ctx: Context) -> float:
         """Simulated seconds in which clients have evaluated what `ctx.fleet.evaluators` were sent in this round."""
         return 0.0

@@ -15,9 +15,9 @@ A client drops out of a round with probability `dropout`: it receives the model,
 in the queue uploads instead. With `dropout_in` it breaks off in the middle, after a uniform share of its training, of
 its upload, or of both; so does a client that goes away (`availability`). The server waits until then, and what the
 client did is lost. With a deadline (the round's own, or `deadline_s`) uploads that would end after it are lost, and the
-round ends there. A round without participants or without any upload lasts until its deadline; without a deadline the
-server waits for `idle_s`. Where clients train on while the server steps there are no deadlines, and the server waits
-for `idle_s` if nobody trains. Legend: n clients.
+round ends there. A round without participants, or from which nothing is heard, lasts until its deadline; without a
+deadline the server waits for `idle_s`. Where clients train on while the server steps there are no deadlines, and the
+server waits for `idle_s` if nobody trains. Legend: n clients.
 """
 
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ def simulate_round(
     ends = np.where(present, np.minimum(times, stays_s), -np.inf)  # of what the server waits for
     late = ends > limit
     arrived = np.isfinite(times) & (times <= limit)
-    end_s = float(ends.max(initial=start + idle_s if not arrived.any() else 0.0))
+    end_s = float(ends.max(initial=0.0 if np.isfinite(ends).any() else start + idle_s))
     if late.any() or not arrived.any():
         return RoundEnd(arrived, late, end_s if deadline_s is None else deadline_s)
     return RoundEnd(arrived, late, end_s)
@@ -143,32 +143,43 @@ class Machines(Fleet):
         breaks_s = received_s + self._working_s(resources, drops_out, share)
         return Journeys(received_s, resources.update_s, resources.upload_s, lost, breaks_s)
 
+    def completes(self, owner: np.ndarray, ctx: Context) -> np.ndarray:
+        resources, begin_s, stays_s = self._stays(owner, ctx)
+        return stays_s >= begin_s + resources.update_s
+
     def judging_s(self, ctx: Context) -> float:
         evaluators, models = np.unique(np.concatenate([*ctx.fleet.evaluators, np.arange(0)]), return_counts=True)
         if not len(evaluators):
             return 0.0
         resources, model_bits = self.resources(evaluators, ctx), 32.0 * ctx.traffic.sent_entries
-        return evaluation_seconds(resources, models, ctx.sizes[evaluators], model_bits, is_shared=self.shares_link)
+        examples = ctx.fleet.judged_examples(evaluators)
+        return evaluation_seconds(resources, models, examples, model_bits, is_shared=self.shares_link)
 
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
         """The uploads that arrive in time; the server's own row always does."""
         clients = np.flatnonzero(uploads.owner >= 0)
         deadlines = [seconds for seconds in (plan.deadline_s, self.deadline_s) if seconds is not None]
         owner = uploads.owner[clients]
-        drops_out, share = self._dropouts(owner, ctx)
         limit, unreceived = min(deadlines, default=None), unreceived_share(owner, ctx)
-        resources, evaluation_s = self.resources(owner, ctx), self.judging_s(ctx)
-        received_s = self.overhead_s + resources.download_s * unreceived
-        begin_s = received_s.max(initial=0.0) if self.shares_link else received_s
-        breaks_s = begin_s + self._working_s(resources, drops_out, share)
-        stays_s = np.minimum(breaks_s, ctx.fleet.stays_s(owner) - evaluation_s)
-        stays_s[drops_out & (self.dropout_in is None)] = -np.inf
+        evaluation_s, (resources, _, stays_s) = self.judging_s(ctx), self._stays(owner, ctx)
+        stays_s[self._dropouts(owner, ctx)[0] & (self.dropout_in is None)] = -np.inf
         outcome = simulate_round(resources, stays_s, limit, self.idle_s, unreceived, is_shared=self.shares_link)
         keep = np.ones(len(uploads.owner), dtype=bool)
         keep[clients] = outcome.arrived
         late, lost = int(outcome.late.sum()), int((~outcome.arrived).sum())
         columns = {"seconds": evaluation_s + outcome.seconds, "late": late, "dropped_out": lost - late}
         return uploads.where(keep), evaluation_s + outcome.seconds, {**memory, "columns": columns}
+
+    def _stays(self, owner: np.ndarray, ctx: Context) -> tuple[Resources, np.ndarray | float, np.ndarray]:
+        """What clients that begin together have, when they begin to train (`[n]` or all), and how long they stay `[n]`.
+
+        In seconds of the round; infinity: they neither break off nor go.
+        """
+        resources, (drops_out, share) = self.resources(owner, ctx), self._dropouts(owner, ctx)
+        received_s = self.overhead_s + resources.download_s * unreceived_share(owner, ctx)
+        begin_s = received_s.max(initial=0.0) if self.shares_link else received_s
+        breaks_s = begin_s + self._working_s(resources, drops_out, share)
+        return resources, begin_s, np.minimum(breaks_s, ctx.fleet.stays_s(owner) - self.judging_s(ctx))
 
     def _dropouts(self, owner: np.ndarray, ctx: Context) -> tuple[np.ndarray, np.ndarray]:
         """Which of the clients `owner [n]` drop out in this round, bool [n], and after which share of it, [n]."""

@@ -36,6 +36,7 @@ class Pacing(Part):
 
     slows_server = False  # whether it lowers the server's rate in some steps
     overlaps = False  # whether clients may train on while the server steps
+    discards_uploads = False  # whether it throws away some that were sent
     moves_uploads = False  # whether an upload with the present model may be another than its client's model
     has_period = False  # whether a step takes always the same time
     needs_fleet = False  # whether it does nothing useful where all clients take the same time

@@ -84,6 +84,10 @@ class OverlappingPacing(Pacing):
         return self.slow_after is not None
 
     @property
+    def discards_uploads(self) -> bool:
+        return self.max_staleness is not None
+
+    @property
     def moves_uploads(self) -> bool:
         return self.mixing != 1 or self.staleness != "constant"
 

@@ -39,6 +39,11 @@ class Privacy(Part):
         return self.guarantees and self.example_clip is None
 
     @property
+    def counts_uploads(self) -> bool:
+        """Whether its ledger counts what each client sends, and not what the server makes of all of it."""
+        return self.guarantees and not self.noises_mean
+
+    @property
     def sampling(self) -> Sampling:
         """How a client's batches are drawn."""
         return "rule"

@@ -51,6 +51,7 @@ WIDTHS = "changes the widths of its hidden layers"
 SETTINGS = {  # what holds of a setting and not of a part, as the setting is typed
     ("fleet", "deadline_s"): "fleet.deadline_s",
     ("fleet", "changes_idle_s"): "fleet.idle_s",
+    ("pacing", "discards_uploads"): "pacing.max_staleness",
     ("scenario", "copies"): "scenario.malicious_hold_data=false",
     ("scenario", "trains_alone"): "scenario.training=local",
     ("scenario", "pools_data"): "scenario.training=central",
@@ -178,6 +179,8 @@ ROWS = tuple(Incompatibility(*row) for row in (
      "clustering=none"),
     ("pacing", "overlaps", STALE, "aggregator", "not keeps_layout", WIDTHS, "aggregator=fedavg"),
     ("pacing", "overlaps", STALE, "aggregator", "needs_cohort", "{part.needs_cohort}", "aggregator=fedavg"),
+    ("pacing", "discards_uploads", "throws away uploads that were sent", "privacy", "counts_uploads",
+     "counts only what the server made something of", "pacing.max_staleness=null"),
     ("pacing", "moves_uploads", "adds what a client did to a model that it did not begin with, or less of it",
      "aggregator", "needs_models", "takes the present model with an update to be the client's",
      "pacing.mixing=1 pacing.staleness=constant"),

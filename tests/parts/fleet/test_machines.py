@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from worlds import Tiny, rounds_with_rows, world_of
 
 from fedexp.core.client_resources import Resources
@@ -73,7 +74,7 @@ class TestPlay:
 
     def test_when_all_go_the_server_waits_for_the_last_of_them(self):
         assert simulate_round(self.three, np.array([5.0, 6.0, 7.0]), None, 1.0).seconds == pytest.approx(7)
-        assert simulate_round(self.three, np.array([5.0, 6.0, 7.0]), None, 180.0).seconds == pytest.approx(184)
+        assert simulate_round(self.three, np.array([5.0, 6.0, 7.0]), None, 180.0).seconds == pytest.approx(7)
 
     def test_when_all_drop_out_the_server_waits(self):
         assert simulate_round(self.three, np.full(3, -np.inf), 50.0, 180.0).seconds == 50
@@ -115,6 +116,30 @@ def test_without_a_moment_nobody_waits_for_who_drops_out(tiny: Tiny):
     moments, _, lost = breaks(tiny)
     assert np.isinf(moments).all()
     assert lost.mean() == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize("pacing", [(), ("pacing=over_selection", "pacing.uploads=2")], ids=["synchronous", "over"])
+@pytest.mark.parametrize("algorithm", ["fedper", "ditto", "lg_fedavg"])
+@pytest.mark.parametrize(("where", "keeps"), [("training", False), ("upload", True), ("null", True)])
+def test_who_breaks_off_while_it_trains_keeps_nothing_of_it(
+    tiny: Tiny, where: str, keeps: bool, algorithm: str, pacing: tuple[str, ...]
+):
+    words = (*EQUAL[:-1], "fleet.dropout=1", f"fleet.dropout_in={where}", "evaluation.personal_fraction=0", "rounds=2")
+    world = world_of(tiny(f"algorithm={algorithm}", *words, *pacing))
+    *_, (state, row, _) = rounds_with_rows(world)
+    assert row["mb_up"] == 0
+    assert torch.equal(state.models[0].flat, world.first.flat)
+    memory = state.memory["companion" if algorithm == "ditto" else "personal"]
+    assert (len(memory.get("owner", ())) > 0) == keeps
+
+
+def test_who_goes_while_it_trains_keeps_nothing_of_it(tiny: Tiny, tmp_path: Path):
+    (tmp_path / "windows.csv").write_text("client,from_s,to_s\n0,0,1000\n1,0,1.5\n")
+    words = ("fleet=simulated", "fleet.jitter_std=0", "fleet.speed_low=10", "fleet.speed_high=10", "fleet.link=own")
+    words = (*words, "scenario.clients=2", "dataset.train_size=40", "scenario.participants=2", "availability=trace")
+    world = world_of(tiny("local=personal_layer", *words, f"availability.path={tmp_path / 'windows.csv'}", "rounds=1"))
+    (state, *_), *_ = rounds_with_rows(world)
+    assert state.memory["personal"]["owner"].tolist() == [0]
 
 
 @pytest.mark.parametrize("link", ["own", "shared"])

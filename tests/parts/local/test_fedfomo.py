@@ -149,6 +149,16 @@ def test_what_is_held_out_is_nobody_elses(tiny: Tiny):
     assert whole.judging.indices.size == 0
 
 
+def test_judging_takes_the_time_of_the_examples_that_are_held_out(tiny: Tiny):
+    """Five of 20 examples, for each of the models of five others, at a third of the time of training on them."""
+    words = ("fleet=simulated", "fleet.link=own", "fleet.jitter_std=0", "fleet.speed_low=10", "fleet.speed_high=10")
+    words = (*words, "fleet.bandwidth_mbit=1e9", "evaluation.personal_fraction=0", "local.judging_fraction=0.25")
+    rows = rounds_with_rows(world_of(tiny("algorithm=fedfomo", "selector=all", "rounds=2", *words)))
+    first, second = (row["sim_s"] for _, row, _ in rows)
+    assert first == pytest.approx(15 / 10)  # nobody was heard of before
+    assert second - first == pytest.approx(15 / 10 + 5 * 5 / 3 / 10, rel=1e-3)
+
+
 @pytest.mark.law("local=fedfomo", "every model of another client that is sent is counted as bytes down")
 def test_models_that_are_sent_are_counted(tiny: Tiny):
     """Each of three who were heard of before is sent the models of the others; else the global one."""

@@ -16,6 +16,7 @@ from scripts import compatibility_page
 SETTINGS = {
     ("fleet", "deadline_s"): ["fleet=simulated", "fleet.deadline_s=100"],
     ("fleet", "changes_idle_s"): ["fleet=simulated", "fleet.idle_s=60"],
+    ("pacing", "discards_uploads"): ["pacing=buffered", "pacing.max_staleness=5"],
     ("evaluation", "every_s"): ["evaluation.every_s=60"],
     ("evaluation", "local_models"): ["evaluation.local_models=true"],
     ("evaluation", "confusion_matrix"): ["evaluation.metrics=[accuracy,confusion_matrix]"],
