@@ -65,13 +65,10 @@ class ClientRows:
 
     def rows_of(self, owner: np.ndarray) -> torch.Tensor:
         """The rows `[C, W]` of the clients `owner [C]`; 0 for those that have kept none."""
-        rows, device, stored_owners = (
-            self.rows.new_zeros((len(owner), self.rows.shape[1])),
-            self.rows.device,
-            self.owner.numpy(),
-        )
+        stored_owners, device = self.owner.numpy(), self.rows.device
         matching = np.flatnonzero(np.isin(owner, stored_owners))
         stored = np.searchsorted(stored_owners, owner[matching])
+        rows = self.rows.new_zeros((len(owner), self.rows.shape[1]))
         rows[to_device(matching, device)] = self.rows[to_device(stored, device)]
         return rows
 

@@ -1,11 +1,11 @@
 """Pacings under which clients train on while the server steps, each with the model that it was sent.
 
-An upload is stale by the steps that the server has taken since its client began. Its factor is that of FedAsync (Xie et
-al. 2019, section 5.2): `constant` 1; `polynomial` (1 + tau)^-exponent, of which FedBuff's 1 / sqrt(1 + tau) is the
-exponent 1/2; `hinge` 1 up to the `knee`, then 1 / (slope (tau - knee) + 1). A fresh upload counts 1, and none more. The
-factor multiplies the row, so a mean divides by the number of uploads and not by the sum of their factors. With
-`normalise`, a deviation from FedBuff, it is divided by the mean of the factors, so that it divides by their sum: where
-uploads count alike (`aggregator.weighting=uniform`), as in `algorithm=fedbuff`.
+An upload is stale by the steps that the server has taken since it sent the client its model. Its factor is that of
+FedAsync (Xie et al. 2019, section 5.2): `constant` 1; `polynomial` (1 + tau)^-exponent, of which FedBuff's 1 / sqrt(1 +
+tau) is the exponent 1/2; `hinge` 1 up to the `knee`, then 1 / (slope (tau - knee) + 1). A fresh upload counts 1, and
+none more. The factor multiplies the row, so a mean divides by the number of uploads and not by the sum of their
+factors. With `normalise`, a deviation from FedBuff, it is divided by the mean of the factors, so that it divides by
+their sum: where uploads count alike (`aggregator.weighting=uniform`), as in `algorithm=fedbuff`.
 
 With `mixing=alpha` the client's whole model is mixed into the present one, w <- (1 - a) w + a x with a = alpha times
 the factor, so the row that counts is a (x - w). Without it the row is the update of the model that the client was sent.
