@@ -64,6 +64,7 @@ def step(world: World, rows: torch.Tensor, ages: Sequence[int], memory: dict, of
     uploads, pacing = uploads_like(delta), world.exp.pacing
     assert isinstance(pacing, Buffered)
     arrived = {"owner": torch.from_numpy(uploads.owner), "factor": torch.from_numpy(pacing.factors(np.array(ages)))}
+    arrived["begun"] = -torch.tensor(ages)
     uploads, _ = pacing.discount(uploads, {"arrived": arrived, "offset": offset}, context.make_context(world, 1))
     flat, memory = folded(world, uploads, memory)
     return replace(world, first=Weights(flat, world.layout)), memory
