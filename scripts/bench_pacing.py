@@ -3,12 +3,14 @@
     python scripts/bench_pacing.py
 
 A step of FedBuff with 100 clients in flight and 10 uploads, and a synchronous round of 10 participants, take turns of
-twelve in one run, each in a process of its own. The timetable is that of 1,000 clients in flight among 1,000,000, with
-10 and with 1,000 uploads a step.
+twelve in one run, each in a process of its own. Where the memory of a process lies makes a tenth, so several pairs of
+processes are begun, one after another, and the median of them counts. The timetable is that of 1,000 clients in flight
+among 1,000,000, with 10 and with 1,000 uploads a step.
 """
 
 import statistics
 import time
+from collections.abc import Iterator
 from itertools import islice, pairwise
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -17,17 +19,14 @@ from typing import Any
 
 from bench import world_of, write_rows
 
-WARM_UP, STEPS, TURNS = 50, 12, 15
+WARM_UP, STEPS, TURNS, PAIRS = 50, 12, 5, 5
 DATA = ("dataset=synthetic", "fleet=simulated", "fleet.link=own", f"rounds={WARM_UP + STEPS * TURNS}")
 EXAMPLES = ("dataset.train_size=50000", "scenario.clients=500")
-NETWORKS = {  # the second has about as many examples a client as MNIST over a hundred clients
-    "mlp, 100 examples a client": ("dataset.shape=[28,28]", *EXAMPLES, "model=mlp"),
-    "mlp, 500 examples a client": (
-        "dataset.shape=[28,28]",
-        "model=mlp",
-        "dataset.train_size=60000",
-        "scenario.clients=120",
-    ),
+MLP = ("dataset.shape=[28,28]", "model=mlp")
+NETWORKS = {  # the third has about as many examples a client as MNIST over a hundred clients
+    "mlp, 100 examples a client": (*MLP, *EXAMPLES),
+    "mlp, 100 examples a client, one worker": (*MLP, *EXAMPLES, "engine.workers=1"),
+    "mlp, 500 examples a client": (*MLP, "dataset.train_size=60000", "scenario.clients=120"),
     "simple_cnn, 100 examples a client": ("dataset.shape=[3,32,32]", *EXAMPLES, "model=simple_cnn"),
 }
 PACINGS = {
@@ -78,8 +77,8 @@ def ask(pipe: Connection, steps: int) -> list[float]:
     return pipe.recv()
 
 
-def timetable_ms(buffer: int) -> float:
-    """Median milliseconds in which a step's timetable is worked out, of 30 steps after the first ten."""
+def timetable_ms(buffer: int) -> list[float]:
+    """Milliseconds in which a step's timetable is worked out, of each of 30 steps after the first ten."""
     from fedexp.simulation import context
 
     words = ["dataset=synthetic", "dataset.shape=[8]", "dataset.train_size=1000000", "scenario.clients=1000000"]
@@ -93,17 +92,20 @@ def timetable_ms(buffer: int) -> float:
         _, memory = exp.pacing.due(plan, world.first, state.memory.get("pacing", {}), ctx)
         taken.append(1000 * (time.perf_counter() - begun))
         state = state.after(round=state.round + 1, memory={"pacing": memory})
-    return statistics.median(islice(taken, 10, None))
+    return taken[10:]
 
 
-def rows() -> list[dict[str, Any]]:
-    table = []
+def row(what: str, values: list[float], unit: str) -> dict[str, Any]:
+    """A line of the table: the median of some values, and their range."""
+    numbers = {"median": statistics.median(values), "lowest": min(values), "highest": max(values)}
+    return {"what": what, **{name: round(number, 3) for name, number in numbers.items()}, "unit": unit}
+
+
+def rows() -> Iterator[dict[str, Any]]:
     for network, data in NETWORKS.items():
-        ratio = round(step_ratio(data), 3)
-        table.append({"what": f"step, {network}", "value": ratio, "unit": "of a synchronous round"})
+        yield row(f"step, {network}", [step_ratio(data) for _ in range(PAIRS)], "of a synchronous round")
     for buffer in (10, 1000):
-        table.append({"what": f"timetable, {buffer} uploads", "value": round(timetable_ms(buffer), 2), "unit": "ms"})
-    return table
+        yield row(f"timetable, {buffer} uploads", timetable_ms(buffer), "ms")
 
 
 if __name__ == "__main__":
