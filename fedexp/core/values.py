@@ -181,7 +181,7 @@ class Uploads(ClientTable):
     `owner [C]`, `model [C]` (which of the M models it was given), `examples [C]` (how many it trained on),
     `importance [C]` (see `Plan`), `delta [C, D]`, `loss_before [C]` and `loss_after [C]` (its own data's running loss
     in the first and the last local epoch), `exact [C, 2]` (if asked for: the loss on its own data of the model that it
-    received and of the one that it trained), `length [C]` (to how many plain steps its update amounts, None where
+    began with and of the one that it trained), `length [C]` (to how many plain steps its update amounts, None where
     nobody says), `extra` (the rows `[C, P]` that the local rule sends besides, by name).
 
     On the way from client to server all rows of a client are one message: `delta [C, W]` holds the extra rows behind

@@ -3,8 +3,8 @@
 Partners are honest but curious: any P - 1 of them together see uniform noise, all P together see everything. A mean
 over few clients reveals much about each (over one: everything), which sharing cannot prevent. If fewer than `least`
 clients contribute to a model, as in a small cluster, nothing is shared: the server sees their rows and takes the plain
-mean, and the column `plain` counts it (`mb_up` counts shares all the same). It counts a sum of fewer than `least`, too,
-of which others vanished while they sent. The result is the weighted mean of
+mean, and the column `plain` counts it (`mb_up` counts shares all the same). It also counts a sum that is of fewer than
+`least` because other clients vanished while they sent. The result is the weighted mean of
 `aggregator=fedavg` to half a step of 2^-fractional_bits; `fedexp.parts.aggregator.secret_sharing` has the arithmetic
 and the proof. The server's own row (`selector=hybridfl`) is shared like a client's.
 

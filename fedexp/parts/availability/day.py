@@ -17,7 +17,7 @@ from fedexp.parts.availability.markov import Markov
 
 
 class Day(Markov):
-    """Most are there a quarter of a day after it began, and about `redraw_s`; fewest half a day later."""
+    """In one time zone most are there about `redraw_s` after a quarter of the day, and fewest half a day after that."""
 
     swing: Annotated[float, Fraction] = 0.8
     day_s: Annotated[float, Positive] = 86400.0

@@ -6,7 +6,7 @@ are sent as its largest. Statistics of the model travel so, too. The simulation 
 ever asked.
 
 Deviations: the paper rounds gradients to one bit and scales them. A client that is not heard (a fleet with deadlines)
-owes what its rounding lost, not what was not delivered.
+owes what its rounding lost, not what was not delivered; so does one that breaks off, as if it had trained to the end.
 """
 
 import numpy as np

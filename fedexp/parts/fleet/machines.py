@@ -70,7 +70,7 @@ def simulate_round(
     late = ends > limit
     arrived = np.isfinite(times) & (times <= limit)
     end_s = float(ends.max(initial=0.0 if np.isfinite(ends).any() else start + idle_s))
-    if late.any() or not arrived.any():
+    if late.any() or not np.isfinite(ends).any():
         return RoundEnd(arrived, late, end_s if deadline_s is None else deadline_s)
     return RoundEnd(arrived, late, end_s)
 

@@ -28,11 +28,15 @@ class Adam(ServerOptimizer):
     def step(self, weights: Weights, proposal: Weights, memory: Memory) -> tuple[Weights, Memory]:
         delta = pseudo_gradient(weights, proposal)
         mean = memory.get("mean", torch.zeros_like(delta)).lerp(delta, 1 - self.beta1)
-        square = self.second_moment(memory.get("square", torch.full_like(delta, self.tau**2)), delta.square())
+        square = self.second_moment(memory.get("square", torch.full_like(delta, self.tau**2)), finite_squares(delta))
         step = self.lr * mean / (square.sqrt() + self.tau)
         return apply_step(weights, proposal, step), {"mean": mean, "square": square}
 
     def second_moment(self, square: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
         """Exponential moving average `[P]` of squares: `square [P]` is the average so far, `new [P]` the new square."""
-        new = new.clamp(max=torch.finfo(new.dtype).max)  # of an infinite one the next average would be no number
         return square.lerp(new, 1 - self.beta2)
+
+
+def finite_squares(delta: torch.Tensor) -> torch.Tensor:
+    """The squares of `delta [P]`, at most the largest number: with an infinite one the next average would be none."""
+    return delta.square().clamp(max=torch.finfo(delta.dtype).max)

@@ -9,7 +9,7 @@ from typing import Annotated
 import torch
 
 from fedexp.parts import MAX_INTEGER, Memory, Positive, Range, Weights
-from fedexp.parts.server_optimizer.adam import Adam
+from fedexp.parts.server_optimizer.adam import Adam, finite_squares
 from fedexp.parts.server_optimizer.momentum import apply_step, pseudo_gradient
 
 
@@ -23,7 +23,7 @@ class AMSGrad(Adam):
         delta = pseudo_gradient(weights, proposal)
         zeros = torch.zeros_like(delta)
         mean = memory.get("mean", zeros).lerp(delta, 1 - self.beta1)
-        square = self.second_moment(memory.get("square", zeros), delta.square())
+        square = self.second_moment(memory.get("square", zeros), finite_squares(delta))
         largest = torch.maximum(memory.get("largest", zeros), square)
         step = self.lr * mean / (largest.sqrt() + self.tau)
         return apply_step(weights, proposal, step), {"mean": mean, "square": square, "largest": largest}

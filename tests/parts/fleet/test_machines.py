@@ -75,6 +75,7 @@ class TestPlay:
     def test_when_all_go_the_server_waits_for_the_last_of_them(self):
         assert simulate_round(self.three, np.array([5.0, 6.0, 7.0]), None, 1.0).seconds == pytest.approx(7)
         assert simulate_round(self.three, np.array([5.0, 6.0, 7.0]), None, 180.0).seconds == pytest.approx(7)
+        assert simulate_round(self.three, np.array([5.0, 6.0, 7.0]), 50.0, 180.0).seconds == pytest.approx(7)
 
     def test_when_all_drop_out_the_server_waits(self):
         assert simulate_round(self.three, np.full(3, -np.inf), 50.0, 180.0).seconds == 50
