@@ -32,14 +32,10 @@ class ClientRows:
 
     def restore(self, owner: np.ndarray, start: torch.Tensor, columns: np.ndarray | slice) -> torch.Tensor:
         """`start [C, D]` with its W `columns` replaced for those clients of `owner [C]` that have kept rows."""
-        stored_owners = self.owner.numpy()
-        positions = np.searchsorted(stored_owners, owner)
-        matching = np.flatnonzero(np.isin(owner, stored_owners))
-        if len(matching) == 0 or self.rows.shape[1] == 0:
+        rows, stored_rows = self._matches(owner)
+        if len(rows) == 0 or self.rows.shape[1] == 0:
             return start
         result, device = start.clone(), self.rows.device
-        rows = to_device(matching, device)
-        stored_rows = self.rows[to_device(positions[matching], device)]
         if isinstance(columns, slice):
             result[rows, columns] = stored_rows
         else:
@@ -59,18 +55,23 @@ class ClientRows:
         other_owners = self.owner.numpy()[other_rows]
         all_owners = np.sort(np.concatenate([other_owners, owner]))
         all_rows = rows.new_empty((len(all_owners), rows.shape[1]))
-        for those, theirs in ((other_owners, self.rows[to_device(other_rows, rows.device)]), (owner, rows)):
-            all_rows[to_device(np.searchsorted(all_owners, those), rows.device)] = theirs
+        for part, values in ((other_owners, self.rows[to_device(other_rows, rows.device)]), (owner, rows)):
+            all_rows[to_device(np.searchsorted(all_owners, part), rows.device)] = values
         return ClientRows(torch.from_numpy(all_owners), all_rows)
 
     def rows_of(self, owner: np.ndarray) -> torch.Tensor:
         """The rows `[C, W]` of the clients `owner [C]`; 0 for those that have kept none."""
+        result = self.rows.new_zeros((len(owner), self.rows.shape[1]))
+        rows, stored_rows = self._matches(owner)
+        result[rows] = stored_rows
+        return result
+
+    def _matches(self, owner: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+        """The positions `[m]` in `owner [C]` of those that have kept rows, and these rows `[m, W]`."""
         stored_owners, device = self.owner.numpy(), self.rows.device
         matching = np.flatnonzero(np.isin(owner, stored_owners))
         stored = np.searchsorted(stored_owners, owner[matching])
-        rows = self.rows.new_zeros((len(owner), self.rows.shape[1]))
-        rows[to_device(matching, device)] = self.rows[to_device(stored, device)]
-        return rows
+        return to_device(matching, device), self.rows[to_device(stored, device)]
 
 
 def store_rows(memory: Memory, trained: Trained, rows: torch.Tensor) -> Memory:

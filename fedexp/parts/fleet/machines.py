@@ -137,15 +137,15 @@ class Machines(Fleet):
 
     def journeys(self, owner: np.ndarray, ctx: Context) -> Journeys:
         resources = self.resources(owner, ctx)
-        drops_out, share = self._dropouts(owner, ctx)
         received_s = self.overhead_s + resources.download_s * unreceived_share(owner, ctx)
-        lost = drops_out & (self.dropout_in is None)
-        breaks_s = received_s + self._working_s(resources, drops_out, share)
-        return Journeys(received_s, resources.update_s, resources.upload_s, lost, breaks_s)
+        breaks_s = received_s + self._working_s(owner, resources, ctx)
+        return Journeys(received_s, resources.update_s, resources.upload_s, self._vanishes(owner, ctx), breaks_s)
 
     def completes(self, owner: np.ndarray, ctx: Context) -> np.ndarray:
-        resources, begin_s, stays_s = self._stays(owner, ctx)
-        return stays_s >= begin_s + resources.update_s
+        resources = self.resources(owner, ctx)
+        begin_s = self._begin_s(resources, unreceived_share(owner, ctx))
+        goes_s = ctx.fleet.stays_s(owner) - self.judging_s(ctx)
+        return np.minimum(begin_s + self._working_s(owner, resources, ctx), goes_s) >= begin_s + resources.update_s
 
     def judging_s(self, ctx: Context) -> float:
         evaluators, models = np.unique(np.concatenate([*ctx.fleet.evaluators, np.arange(0)]), return_counts=True)
@@ -161,8 +161,10 @@ class Machines(Fleet):
         deadlines = [seconds for seconds in (plan.deadline_s, self.deadline_s) if seconds is not None]
         owner = uploads.owner[clients]
         limit, unreceived = min(deadlines, default=None), unreceived_share(owner, ctx)
-        evaluation_s, (resources, _, stays_s) = self.judging_s(ctx), self._stays(owner, ctx)
-        stays_s[self._dropouts(owner, ctx)[0] & (self.dropout_in is None)] = -np.inf
+        resources, evaluation_s = self.resources(owner, ctx), self.judging_s(ctx)
+        breaks_s = self._begin_s(resources, unreceived) + self._working_s(owner, resources, ctx)
+        stays_s = np.minimum(breaks_s, ctx.fleet.stays_s(owner) - evaluation_s)
+        stays_s[self._vanishes(owner, ctx)] = -np.inf
         outcome = simulate_round(resources, stays_s, limit, self.idle_s, unreceived, is_shared=self.shares_link)
         keep = np.ones(len(uploads.owner), dtype=bool)
         keep[clients] = outcome.arrived
@@ -170,16 +172,14 @@ class Machines(Fleet):
         columns = {"seconds": evaluation_s + outcome.seconds, "late": late, "dropped_out": lost - late}
         return uploads.where(keep), evaluation_s + outcome.seconds, {**memory, "columns": columns}
 
-    def _stays(self, owner: np.ndarray, ctx: Context) -> tuple[Resources, np.ndarray | float, np.ndarray]:
-        """What clients that begin together have, when they begin to train (`[n]` or all), and how long they stay `[n]`.
+    def _begin_s(self, resources: Resources, unreceived: np.ndarray) -> np.ndarray | float:
+        """When clients that are asked together begin to train, `[n]` or all, in seconds of the round."""
+        received_s = self.overhead_s + resources.download_s * unreceived
+        return received_s.max(initial=0.0) if self.shares_link else received_s
 
-        In seconds of the round; infinity: they neither break off nor go.
-        """
-        resources, (drops_out, share) = self.resources(owner, ctx), self._dropouts(owner, ctx)
-        received_s = self.overhead_s + resources.download_s * unreceived_share(owner, ctx)
-        begin_s = received_s.max(initial=0.0) if self.shares_link else received_s
-        breaks_s = begin_s + self._working_s(resources, drops_out, share)
-        return resources, begin_s, np.minimum(breaks_s, ctx.fleet.stays_s(owner) - self.judging_s(ctx))
+    def _vanishes(self, owner: np.ndarray, ctx: Context) -> np.ndarray:
+        """Which of the clients `owner [n]` drop out so that nothing is ever heard of them, bool [n]."""
+        return self._dropouts(owner, ctx)[0] if self.dropout_in is None else np.zeros(len(owner), bool)
 
     def _dropouts(self, owner: np.ndarray, ctx: Context) -> tuple[np.ndarray, np.ndarray]:
         """Which of the clients `owner [n]` drop out in this round, bool [n], and after which share of it, [n]."""
@@ -188,12 +188,15 @@ class Machines(Fleet):
         draws = ctx.fleet.draws("fleet", owner=owner)
         return draws[:, 2] < self.dropout, draws[:, 3]
 
-    def _working_s(self, resources: Resources, drops_out: np.ndarray, share: np.ndarray) -> np.ndarray:
+    def _working_s(self, owner: np.ndarray, resources: Resources, ctx: Context) -> np.ndarray:
         """Seconds `[n]` from receiving the model on after which a client breaks off; infinity where it does not."""
+        if self.dropout_in is None:
+            return np.full(len(owner), np.inf)
+        drops_out, share = self._dropouts(owner, ctx)
         training_s, upload_s = resources.update_s, resources.upload_s
         moments = {
             "training": share * training_s,
             "upload": training_s + share * upload_s,
             "both": share * (training_s + upload_s),
         }
-        return np.where(drops_out, moments[self.dropout_in], np.inf) if self.dropout_in else np.full(len(share), np.inf)
+        return np.where(drops_out, moments[self.dropout_in], np.inf)

@@ -116,7 +116,8 @@ def check_models(models: tuple[Any, ...], before: tuple[Weights, ...]) -> str | 
     for weights in models:
         if not isinstance(weights, Weights):
             return f"models that are Weights, got {describe_value(weights)}"
-        is_known_layout = weights.layout is before[0].layout  # whose many names need no second look
-        if fault := (None if is_known_layout else describe_misfit(weights)) or check_layout(weights, before[0]):
+        if weights.layout is not before[0].layout and (fault := describe_misfit(weights)):  # a layout has many names
+            return fault
+        if fault := check_layout(weights, before[0]):
             return fault
     return None

@@ -122,7 +122,7 @@ def test_without_a_moment_nobody_waits_for_who_drops_out(tiny: Tiny):
 @pytest.mark.parametrize("pacing", [(), ("pacing=over_selection", "pacing.uploads=2")], ids=["synchronous", "over"])
 @pytest.mark.parametrize("algorithm", ["fedper", "ditto", "lg_fedavg"])
 @pytest.mark.parametrize(("where", "keeps"), [("training", False), ("upload", True), ("null", True)])
-def test_who_breaks_off_while_it_trains_keeps_nothing_of_it(
+def test_only_who_trains_to_the_end_keeps_something_of_it(
     tiny: Tiny, where: str, keeps: bool, algorithm: str, pacing: tuple[str, ...]
 ):
     words = (*EQUAL[:-1], "fleet.dropout=1", f"fleet.dropout_in={where}", "evaluation.personal_fraction=0", "rounds=2")
