@@ -7,6 +7,7 @@ seed=0,1,2 makes every trial the mean over three seeds. No look is taken at test
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -16,6 +17,11 @@ from fedexp.commands.arguments.parsing import Parser, complete_folder, folder_pa
 from fedexp.config.trust import Trust, remember_modules
 from fedexp.core.errors import ConfigError
 from fedexp.run import folders
+
+OF_THE_GLOBAL_MODEL = (
+    "trials are judged by the global model, which the clients of a personal method may not use; "
+    "evaluation.validation_at=clients judges them by the models that clients use"
+)
 
 
 def build_parser() -> Parser:
@@ -43,7 +49,9 @@ def act(words: list[str]) -> int:
     import_optional("optuna", "sweep", "fedexp search")
     config_dir = arguments.config_dir and str(arguments.config_dir)
     budget = {"trials": arguments.trials, "seed": arguments.seed, "pruning": not arguments.no_pruning}
-    search = Search(words=tuple(arguments.overrides), config_dir=config_dir, **budget).check()
+    search = Search(words=tuple(arguments.overrides), config_dir=config_dir, **budget)
+    exp = search.validate().exp
+    search = replace(search, metric=exp.metrics[0])
     dated = folders.OUTPUTS / "search" / datetime.now().strftime("%Y-%m-%d/%H-%M-%S")
     search_folder = folders.claim(arguments.out or dated, dated=arguments.out is None)
     folders.link_latest(search_folder)
@@ -51,6 +59,8 @@ def act(words: list[str]) -> int:
     remember_modules(config_dir=arguments.config_dir)
     trust = Trust(composed=True)
     with json_document(arguments.json) as content:
+        if exp.evaluation.personal and not exp.evaluation.validates_at_clients:
+            sys.stdout.write(f"note  {OF_THE_GLOBAL_MODEL}\n")
         sys.stdout.write(run_search(search_folder, arguments.jobs, trust))
         if arguments.json:
             content |= describe(search_folder, trust)

@@ -29,13 +29,14 @@ HELD_OUT = (  # keys that take examples away from training
     "evaluation.personal_fraction",
     "evaluation.unseen_fraction",
     "evaluation.own_test",
+    "evaluation.validation_at",
     "scenario.public_fraction",
 )
 UNEQUAL = ("epochs", "steps", "megabytes")
 CLIENTS = ("scenario.clients", "scenario.participants")  # of the budget, what is about a federation alone
 SPLIT = (
     *("evaluation.personal_fraction", "evaluation.personal_split"),
-    *("evaluation.own_test", "evaluation.validation", "scenario.public_fraction"),
+    *("evaluation.own_test", "evaluation.validation", "evaluation.validation_at", "scenario.public_fraction"),
 )
 MEGABYTES_TOLERANCE = 0.01  # share by which the megabytes of a pair may differ
 

@@ -61,8 +61,9 @@ def parse(text: str, clock: str, runs: Sequence[Run] = ()) -> Quantity:
     names = metric_names(runs)
     if not at and name in names:
         return metric_quantity(name)
-    if not at and name in CLIENT_NAMES:
-        return client_quantity(name, shared_metric(runs) if runs else "accuracy")
+    metric = shared_metric(runs) if runs else "accuracy"
+    if not at and name in (*CLIENT_NAMES, *at_clients.names(metric)):
+        return client_quantity(name, metric)
     if name not in THRESHOLD_NAMES or not re.fullmatch(r"-?(\d+\.?\d*|\.\d+)", threshold):
         guess = f"{did_you_mean(name, (*names, *CLIENT_NAMES))} " if not at and name not in THRESHOLD_NAMES else ""
         raise ConfigError(f"a quantity must be one of {ALLOWED}, got {text.strip() or 'none'}; {guess}see --help")

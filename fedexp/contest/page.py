@@ -8,7 +8,7 @@ import numpy as np
 
 from fedexp.compare import colors, critical_difference, equality, latex, pairing, statistics, study
 from fedexp.compare import page as comparison_page
-from fedexp.compare.quantities import Quantity, metric_quantity
+from fedexp.compare.quantities import Quantity, client_quantity, metric_quantity
 from fedexp.contest.plan import ContestPlan
 from fedexp.contest.tuned_runs import TunedMethod, new_seeds
 from fedexp.files.atomic import display_path, write_atomically
@@ -20,10 +20,9 @@ from fedexp.report.draw.markdown import Grid
 from fedexp.report.read.runs import Run, collect_runs
 
 NAME, LATEX = "contest.md", "contest.tex"
-PERSONAL = (
-    "Trials and differences are those of the global model, which the clients of a personal method may not use; of the "
-    "models that they use tells "
-    "fedexp compare {folder}/runs/NAME --against {folder}/runs/NAME --measures personal_accuracy"
+OF_THE_GLOBAL_MODEL = (
+    "Trials and differences are those of the global model, which the clients of a personal method may not use; with "
+    "evaluation.validation_at=clients a contest is about the models that they use."
 )
 _FLAG = ", accepted by --unequal"  # which a contest does not have: what its methods spend is theirs
 
@@ -37,22 +36,20 @@ def write(folder: Path, plan: ContestPlan, methods: Sequence[TunedMethod]) -> st
         ConfigError: no run of a method has a result, or pairs differ in data, split or budget.
     """
     search, names = methods[0].search, [method.contender.name for method in methods]
-    quantity = metric_quantity(f"test_{search.metric}")
     runs = [collect_runs([folder / "runs" / method.contender.folder], "contest")[0] for method in methods]
     method_pairs = [
         replace(pair, a=name, b=names[0], notes=tuple(note.replace(_FLAG, "") for note in pair.notes))
         for name, runs_a in zip(names[1:], runs[1:], strict=True)
         for pair in pairing.pair_methods(runs_a, runs[0], equality.UNEQUAL)
     ]
-    is_personal = any(run.config.get("evaluation.personal_fraction") for method_runs in runs for run in method_runs)
-    notes = (PERSONAL.format(folder=display_path(folder)),) if is_personal else ()
+    quantity, notes = _deciding_quantity(search.metric, runs[0][0])
     comparison = replace(study.compare_methods(method_pairs, [quantity.name]), notes=notes)
     if comparison.ranks is not None:
         title = f"Mean ranks by {quantity.name} over {comparison.ranks.blocks} seeds, 1 is best"
         shown = colors.method_colors(method_pairs, collect_runs([folder / "runs"], "contest")[0])
         critical_difference.draw(folder / "contest.png", comparison.ranks, title, shown)
     best, results, sensitivity = _best_values(methods), _results(names, runs, quantity), _sensitivity(methods)
-    before = _before_differences(plan, new_seeds(search, plan.seeds), best, results)
+    before = _before_differences(plan, new_seeds(search, plan.seeds), quantity, best, results)
     after = (
         f"## Sensitivity\n\n{sensitivity.markdown()}\n"
         f"Validation {metric_text(search.metric)} over all trials of a method; a failed trial counts as the worst.\n"
@@ -65,6 +62,16 @@ def write(folder: Path, plan: ContestPlan, methods: Sequence[TunedMethod]) -> st
     write_atomically(folder / LATEX, latex.document(comparison, tables).encode())
     write_atomically(folder / NAME, page.encode())
     return f"{text}\n" + "".join(f"written  {display_path(folder / name)}\n" for name in (LATEX, NAME))
+
+
+def _deciding_quantity(metric: str, run: Run) -> tuple[Quantity, tuple[str, ...]]:
+    """What methods are compared by, given any run, and what must be known of it."""
+    quantity = metric_quantity(f"test_{metric}")
+    if not (run.config.get("evaluation.personal_fraction") or run.config.get("evaluation.own_test")):
+        return quantity, ()
+    if run.config.get("evaluation.validation_at") != "clients":
+        return quantity, (OF_THE_GLOBAL_MODEL,)
+    return client_quantity(f"personal_{metric}", metric), ()
 
 
 def too_few_seeds(plan: ContestPlan) -> str:
@@ -81,13 +88,16 @@ def too_few_seeds(plan: ContestPlan) -> str:
     )
 
 
-def _before_differences(plan: ContestPlan, new: Sequence[int], best: Grid, results: Grid) -> str:
+def _before_differences(plan: ContestPlan, new: Sequence[int], quantity: Quantity, best: Grid, results: Grid) -> str:
     search = plan.search(plan.methods[0])
+    metric = metric_text(search.metric)
+    validation, test = f"validation {metric}", f"test {metric}"
+    if quantity.at_clients:
+        validation += " of the models that clients use, each on examples that its client set apart"
+        test = f"{metric} of the models that clients use, each on other examples of its client"
     notes = [
-        f"{search.trials} trials for each method, chosen by validation {metric_text(search.metric)} on "
-        f"{' '.join(search.space.seeds)}",
-        f"Results: test {metric_text(search.metric)} at the end of runs with the best values, on seeds {new[0]} to "
-        f"{new[-1]}",
+        f"{search.trials} trials for each method, chosen by {validation}, on {' '.join(search.space.seeds)}",
+        f"Results: {test}, at the end of runs with the best values, on seeds {new[0]} to {new[-1]}",
     ]
     if few := too_few_seeds(plan):
         notes.append(few)

@@ -22,7 +22,9 @@ from fedexp.sweep import saved_overrides
 
 NAME = "contest.yaml"
 _USUAL_SEEDS = 8  # so that contests that were begun before seeds could be added are found again
-_HELD_OUT = ("validation_fraction", "personal_fraction", "unseen_fraction")  # by evaluation
+_HELD_OUT = (  # by evaluation
+    *("validation_fraction", "validation_at", "personal_fraction", "personal_split", "own_test", "unseen_fraction"),
+)
 _SHARED = {*equality.BUDGET, *equality.DATA, "stop", *(f"evaluation.{name}" for name in _HELD_OUT)}
 _SHARED_GROUPS = (*(f"{name}." for name in equality.DATA), "stop.")
 

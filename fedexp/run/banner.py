@@ -93,6 +93,8 @@ def _learning_without_effect(exp: Experiment, clients: int, participants: int | 
         )
     if participants == clients < scenario.participants and not scenario.pools_data:
         yield f"scenario.participants={scenario.participants} is more than there are clients: all {clients} take part"
+    if exp.evaluation.validates_at_clients and not exp.needs_validation:
+        yield "evaluation.validation_at=clients has nothing to measure: add evaluation.validation=true"
     for key, value in exp.local.adds_nothing_at.items():
         if getattr(exp.local, key) == value:
             text = [*value] if isinstance(value, tuple) else f"{value:g}"

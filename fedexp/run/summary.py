@@ -62,7 +62,7 @@ def figures(
         "sim_s": state.sim_s if exp.has_clock else None,
         "audit": audit_verdict(exp, table),
         "public_examples": context.make_context(world, state.round).public.size,
-        "validation_examples": len(world.validation) if world.validation else None,
+        "validation_examples": world.validation_size or None,
         **{
             f"{role}.{name}": value
             for role, role_figures in world.preparation_figures.items()

@@ -24,6 +24,7 @@ class Evaluation(Part):
     validation: bool = False
     metrics: tuple[str, ...] | None = None
     validation_fraction: Annotated[float, Range(0, 1, low_open=True, high_open=True)] = 0.1
+    validation_at: Literal["server", "clients"] = "server"
     roa: tuple[Annotated[float, Range()], ...] | None = None
     toa: tuple[Annotated[float, Range()], ...] | None = None
     client_losses: Literal["running", "exact"] = "running"
@@ -52,6 +53,11 @@ class Evaluation(Part):
     def personal(self) -> bool:
         """Whether models are measured at the clients."""
         return self.own_test or self.personal_fraction > 0
+
+    @property
+    def validates_at_clients(self) -> bool:
+        """Whether validation data are the clients' own, and of them the models that they use."""
+        return self.validation_at == "clients"
 
     @property
     def confusion_matrix(self) -> bool:

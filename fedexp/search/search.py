@@ -5,7 +5,7 @@ Several processes may work on one folder at once, here or on machines that share
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -56,10 +56,6 @@ class Search(Budget):
         request = Request(conf_dir(), list(self.space.fixed), config_dir=options_folder, typed=typed)
         composer = make_composer(request)
         return composer, compose(composer, request)
-
-    def check(self) -> "Search":
-        """Refuses a search that cannot work; returns it with the main metric of its methods, which judges trials."""
-        return replace(self, metric=self.validate().exp.metrics[0])
 
     def validate(self) -> ValidRun:
         """The first method's run at the first values, after trying every method there, and the first at all extremes.

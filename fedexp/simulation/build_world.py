@@ -125,6 +125,7 @@ def prepare(
         validation=validation and validation.normalise(),
         public=public,
         public_index=split.public,
+        client_validation=split.client_validation,
         judging=split.judging,
         probes={name: Examples(split, data, device) for name, split in probes.items()},
         encoding=encoding,

@@ -12,7 +12,7 @@ from fedexp.core.signals import delay_interrupts
 from fedexp.core.values import State, Uploads
 from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.measures import all as measurements
-from fedexp.simulation.measures import server_data
+from fedexp.simulation.measures import server_data, validation
 from fedexp.simulation.round import Row, run_round
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
@@ -110,10 +110,11 @@ def apply_stop_rule(exp: Experiment, world: World, before: State, state: State, 
 
 
 def add_scores(exp: Experiment, world: World, state: State, row: Row, kind: Literal["validation", "test"]) -> Row:
-    """The row with the cells of the models on such data of the server, and its seconds of evaluation with these."""
-    data = world.test if kind == "test" else world.validation
-    assert data is not None
-    measured = server_data.score(exp, world, state, data)
+    """The row with the cells of the models on such data, and its seconds of evaluation with these."""
+    if kind == "test":
+        measured = server_data.score(exp, world, state, world.test)
+    else:
+        measured = validation.score(exp, world, state)
     return row | measured.columns(kind) | {"evaluate_s": row.get("evaluate_s", 0.0) + measured.seconds}
 
 

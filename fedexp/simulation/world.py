@@ -45,6 +45,7 @@ class PreparedRun:
     validation: Examples | None
     public: Examples | None  # the server's own, which no client has
     public_index: np.ndarray  # which training examples these are, ascending
+    client_validation: Partition  # training examples that clients set apart to choose by, instead of the server's
     judging: Partition  # training examples that clients judge each other's models by
     test: Examples
     probes: dict[str, Examples]  # by the column that the accuracy on them is
@@ -84,6 +85,11 @@ class World(PreparedRun):
     def client_eval_data(self) -> Examples:
         """The split that held-out examples are taken from: the training data, or the test data with `own_test`."""
         return self.test if self.exp.evaluation.own_test else self.train
+
+    @property
+    def validation_size(self) -> int:
+        """How many validation examples there are, of the server or of all clients."""
+        return len(self.client_validation.indices) if self.validation is None else len(self.validation)
 
     @property
     def label_names(self) -> tuple[str, ...]:

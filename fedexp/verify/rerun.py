@@ -14,7 +14,7 @@ from fedexp.run.state import checkpoint
 from fedexp.run.tables import format_cell, metrics_columns, round_rows
 from fedexp.simulation.build_world import build_experiment, build_world
 from fedexp.simulation.measures import all as measures
-from fedexp.simulation.measures import server_data
+from fedexp.simulation.measures import server_data, validation
 from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
@@ -84,11 +84,11 @@ class Rerun:
                 yield RecomputedRound(state_after, tables.pop("metrics.csv")[0], tables)
 
     def scores(self, saved_state: SavedState) -> Line:
-        """The scores of a state's models on the server's data, by column of metrics.csv."""
+        """The scores of a state's models on test and validation data, by column of metrics.csv."""
         world, state = self.world, self.state(saved_state)
         column_scores: dict[str, Any] = server_data.score(self.exp, world, state, world.test).columns("test")
-        if world.validation is not None:
-            column_scores |= server_data.score(self.exp, world, state, world.validation).columns("validation")
+        if world.validation_size:
+            column_scores |= validation.score(self.exp, world, state).columns("validation")
         attack_scores, _ = measures.probes(world, state)()
         return format_row(column_scores | attack_scores)
 

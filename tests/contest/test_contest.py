@@ -129,6 +129,28 @@ def test_more_seeds_are_added_to_the_same_trials(whole: Path, tmp_path: Path, mo
     assert Path("contest/contest.md").read_text() == page
 
 
+def test_personal_methods_are_tuned_and_compared_by_the_models_that_clients_use(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    federation = ("federation=shards", "federation.shards_per_client=2", "evaluation.personal_fraction=0.2")
+    words = ("algorithm=fedavg,ditto", "rounds=2", "pictures=false", "engine.workers=1", *federation, RATE)
+    budget = ("--trials", "2", "--seeds", "2")
+    assert cli.main(["contest", *words, "evaluation.validation_at=clients", *budget, "--out", "a"]) == 0
+    page = Path("a/contest.md").read_text()
+    assert (
+        "by validation accuracy of the models that clients use, each on examples that its client set apart, on" in page
+    )
+    for method in ("fedavg", "ditto"):
+        ends = [pd.read_csv(path).iloc[-1] for path in Path(f"a/runs/algorithm={method}").rglob("metrics.csv")]
+        personal = sum(end["personal_accuracy"] for end in ends) / 2
+        assert re.search(rf"\| algorithm={method} +\| +2 \| +{personal:.4f} \|", page)
+        assert all(end["validation_accuracy"] != end["test_accuracy"] for end in ends)
+    assert re.search(r"\| personal_accuracy \| more ", page)
+    assert cli.main(["contest", *words, *budget, "--out", "b"]) == 0
+    page = Path("b/contest.md").read_text()
+    assert "with evaluation.validation_at=clients a contest is about the models that they use" in page
+    assert "| mean test_accuracy |" in page
+
+
 def resume_on_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Goes on with the contest here where every run fails."""
     failing = lambda missing, *_: ((run, PointEnd(run, 1, "the disk is full")) for run in missing)  # noqa: E731

@@ -52,7 +52,7 @@ def _concerns_nobody(config: Mapping[str, Any], summary: Mapping[str, Any], key:
     """Whether a key is about attackers, validation data or clients' own models, and the run has none."""
     if key.startswith("attack.") or key == "scenario.malicious_hold_data":
         return config.get("scenario.malicious") == 0
-    if key == "evaluation.validation_fraction":
+    if key in ("evaluation.validation_fraction", "evaluation.validation_at"):
         return "validation_examples" in summary and not summary["validation_examples"]
     if key == "evaluation.personal_split":
         return not config.get("evaluation.personal_fraction")

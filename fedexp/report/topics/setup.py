@@ -162,9 +162,10 @@ def _held_out(run: Run) -> str:
     config, count = run.config, (run.summary or {}).get("validation_examples")
     fraction = config.get("evaluation.validation_fraction")
     validated = bool(count) or bool(config.get("evaluation.validation"))
+    holder = "each client's" if config.get("evaluation.validation_at") == "clients" else "the training"
     split = ", one class after the other" * (config.get("evaluation.personal_split") == "by_class")
     parts = {
-        "of the training examples for validation": fraction if validated else None,
+        f"of {holder} examples for validation": fraction if validated else None,
         "of the training examples as public data": config.get("scenario.public_fraction"),
         f"of each client's examples to measure its model on{split}": config.get("evaluation.personal_fraction"),
         "of the clients never train": config.get("evaluation.unseen_fraction"),

@@ -66,14 +66,23 @@ def score_later(
 
 def server_data_work(exp: Experiment, world: World, state: State, examples: Examples) -> Work:
     """Jobs that score the models of clients which train alone on `examples`: loss, seconds and every metric."""
-    metric_set = world.scorer.metric_set
 
-    def score_row(_: int, weights: Weights) -> torch.Tensor:
-        scores = world.scorer.score(weights, examples, metric_set)
-        row = [scores.loss, scores.seconds, *(scores.metrics[name] for name in metric_set.value_names)]
-        return torch.tensor(row, dtype=torch.float64, device=weights.flat.device)
+    def score_model(_: int, weights: Weights) -> torch.Tensor:
+        return score_row(world, weights, examples)
 
-    return scoring_work(exp, world, state, alone_clients(exp, world), 2 + len(metric_set.value_names), score_row)
+    return scoring_work(exp, world, state, alone_clients(exp, world), score_width(world), score_model)
+
+
+def score_width(world: World) -> int:
+    """How many numbers `score_row` gives."""
+    return 2 + len(world.scorer.metric_set.value_names)
+
+
+def score_row(world: World, weights: Weights, examples: Examples, index: torch.Tensor | None = None) -> torch.Tensor:
+    """A model's loss, seconds and every metric on examples, or on those of the numbers `index [n]`: `[2 + metrics]`."""
+    scores = world.scorer.score(weights, examples, world.scorer.metric_set, index)
+    row = [scores.loss, scores.seconds, *(scores.metrics[name] for name in world.scorer.metric_set.value_names)]
+    return torch.tensor(row, dtype=torch.float64, device=weights.flat.device)
 
 
 def last_test_scores(exp: Experiment, world: World, state: State) -> dict[int, float]:

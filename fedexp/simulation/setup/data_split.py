@@ -1,7 +1,8 @@
 """Splits the training examples of a run over the clients and the server.
 
 The server's validation examples are those on which models are compared, its public ones those that it may train on and
-whose answers it may ask for; neither overlaps with the other or with what any client holds. Public are a fraction of
+whose answers it may ask for; neither overlaps with the other or with what any client holds. With
+`evaluation.validation_at=clients` each client keeps validation examples of its own instead. Public are a fraction of
 the training examples (`scenario.public_fraction`), drawn before the federation divides the rest, and whatever the
 federation itself leaves to the server.
 
@@ -34,9 +35,10 @@ class DataSplit:
 
     partition: Partition  # what the clients train on
     held_out: Partition  # what they measure models on: training examples, or their own of the test data
+    client_validation: Partition  # training examples that they set apart to choose by, if that is asked for
     judging: Partition  # training examples that they judge each other's models by, if the local rule has them do so
     unseen: Partition  # what the clients that never train measure models on
-    validation: np.ndarray  # the server's, ascending; none unless some part asks for them
+    validation: np.ndarray  # the server's, ascending; none unless some part asks for them there
     public: np.ndarray  # the server's, ascending
     names: tuple[str, ...] | None = None  # of the clients, those that never train behind the others
 
@@ -60,6 +62,7 @@ def split_data(exp: Experiment, data: Data) -> tuple[DataSplit, Data]:
         labels = data.train.y.numpy() if exp.evaluation.personal_split == "by_class" else None
         draws = stream(exp.seed, "held_out")
         partition, held_out = hold_out(partition, exp.evaluation.personal_fraction, draws, labels)
+    partition, client_validation = hold_out_validation(exp, partition)
     partition, judging = hold_out(partition, exp.local.judging_fraction, stream(exp.seed, "judging"))
     if not len(partition.indices):
         raise ConfigError(
@@ -70,7 +73,7 @@ def split_data(exp: Experiment, data: Data) -> tuple[DataSplit, Data]:
     public = np.sort(np.concatenate([public, all_clients.server]))
     names = find_site_names(exp, data, all_clients)
     names = names and tuple(names[client] for client in (*training, *unseen))
-    split = DataSplit(partition, held_out, judging, unseen_examples, validation, public, names)
+    split = DataSplit(partition, held_out, client_validation, judging, unseen_examples, validation, public, names)
     return split, shift_features(exp, data, all_clients)
 
 
@@ -124,13 +127,32 @@ def split_validation(exp: Experiment, examples: int) -> tuple[np.ndarray, np.nda
     Raises:
         ConfigError: it needs some, but there is none.
     """
-    count = int(exp.evaluation.validation_fraction * examples) if exp.needs_validation else 0
-    if exp.needs_validation and not count:
+    if not exp.needs_validation or exp.evaluation.validates_at_clients:
+        return np.arange(examples), np.arange(0)
+    count = int(exp.evaluation.validation_fraction * examples)
+    if not count:
         raise ConfigError(
             "evaluation.validation_fraction must leave the server at least one of the training examples, got "
             f"{exp.evaluation.validation_fraction:g} of {examples}; raise it"
         )
     return draw_numbers(exp, "validation", np.arange(examples), count)
+
+
+def hold_out_validation(exp: Experiment, partition: Partition) -> tuple[Partition, Partition]:
+    """Splits what clients hold into what they train on and their validation examples, if a part needs these.
+
+    Raises:
+        ConfigError: it needs some, but no client can spare one.
+    """
+    is_asked = exp.needs_validation and exp.evaluation.validates_at_clients
+    fraction = exp.evaluation.validation_fraction if is_asked else 0.0
+    training, validation = hold_out(partition, fraction, stream(exp.seed, "client_validation"))
+    if is_asked and not len(validation.indices):
+        raise ConfigError(
+            "evaluation.validation_at=clients needs a client with at least two training examples, got none; use "
+            "evaluation.validation_at=server, or lower scenario.clients"
+        )
+    return training, validation
 
 
 def draw_numbers(exp: Experiment, name: str, numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

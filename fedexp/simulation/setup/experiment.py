@@ -144,7 +144,7 @@ class Experiment(Part):
 
     @property
     def needs_validation(self) -> bool:
-        """Whether some part asks for the server's validation data."""
+        """Whether some part asks for validation data."""
         return self.evaluation.validation or any(getattr(part, "needs_validation", False) for _, part in self.parts())
 
     @property

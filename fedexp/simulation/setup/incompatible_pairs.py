@@ -58,6 +58,7 @@ SETTINGS = {  # what holds of a setting and not of a part, as the setting is typ
     ("scenario", "malicious"): "scenario.malicious",
     ("evaluation", "unseen_fraction"): "evaluation.unseen_fraction",
     ("evaluation", "every_s"): "evaluation.every_s",
+    ("evaluation", "validates_at_clients"): "evaluation.validation_at=clients",
     ("evaluation", "local_models"): "evaluation.local_models",
     ("evaluation", "fine_tune_epochs"): "evaluation.fine_tune_epochs",
     ("evaluation", "confusion_matrix"): "evaluation.metrics=[...,confusion_matrix]",
@@ -67,6 +68,8 @@ STALE = "takes uploads that began with older models"
 GOES_ON = "lets clients train on while the server steps"
 OWN_STARTS = "starts each client from a model of its own"
 SWAPS = "has the server send clients each other's models, to be judged on examples that they hold out"
+GRADIENTS = "with audit.score=uploads compares what is sent with gradients of one global model"
+POOLED = "has one client train on the examples of all"
 HIDES = "shows nobody the row of a single client"
 # fmt: off
 ROWS = tuple(Incompatibility(*row) for row in (
@@ -102,8 +105,7 @@ ROWS = tuple(Incompatibility(*row) for row in (
      WIDTHS, "clustering=none"),
     ("selector", "averages_models", "averages the global model with the clients'", "aggregator", "not keeps_layout",
      WIDTHS, "selector=random"),
-    ("audit", "needs_uploads", "with audit.score=uploads compares what is sent with gradients of the global model",
-     "aggregator", "not keeps_layout", WIDTHS, "audit.score=loss"),
+    ("audit", "needs_uploads", GRADIENTS, "aggregator", "not keeps_layout", WIDTHS, "audit.score=loss"),
     ("privacy", "guarantees", "covers what is trained", "selector", "reveals", "learns {part.reveals}",
      "selector=random"),
     ("privacy", "guarantees", "covers what is trained", "aggregator", "reveals", "learns {part.reveals}",
@@ -152,10 +154,12 @@ ROWS = tuple(Incompatibility(*row) for row in (
      WIDTHS + ", and another round's row may hold other units", "codec=none"),
     ("audit", "needs_uploads", "with audit.score=uploads looks for single examples in what is trained", "privacy",
      "covers_uploads", "protects it later", "audit.score=loss or privacy=dp_sgd"),
-    ("audit", "needs_uploads", "with audit.score=uploads compares what is sent with gradients of one global model",
-     "clustering", "has_clusters", "has several", "audit.score=loss"),
-    ("audit", "needs_uploads", "with audit.score=uploads compares what is sent with gradients of one global model",
-     "aggregator", "own_starts", OWN_STARTS, "audit.score=loss"),
+    ("audit", "needs_uploads", GRADIENTS, "clustering", "has_clusters", "has several", "audit.score=loss"),
+    ("audit", "needs_uploads", GRADIENTS, "aggregator", "own_starts", OWN_STARTS, "audit.score=loss"),
+    ("evaluation", "validates_at_clients", "leaves validation data to the clients", "selector", "needs_validation",
+     "compares models on some of the server's", "evaluation.validation_at=server"),
+    ("evaluation", "validates_at_clients", "leaves validation data to the clients", "aggregator", "needs_validation",
+     "compares models on some of the server's", "evaluation.validation_at=server"),
     ("evaluation", "local_models", "follows one global model", "clustering", "has_clusters", "has several",
      "evaluation.personal_fraction"),
     ("evaluation", "fine_tune_epochs", "trains clients' models on from the global one", "aggregator",
@@ -196,10 +200,9 @@ ROWS = tuple(Incompatibility(*row) for row in (
     ("aggregator", "own_starts", OWN_STARTS, "local", "judging_fraction", SWAPS, "local=sgd"),
     ("privacy", "guarantees", "covers what is trained", "local", "judging_fraction", SWAPS, "local=sgd"),
     ("scenario", "trains_alone", ALONE, "local", "judging_fraction", SWAPS, "local=sgd"),
-    ("scenario", "pools_data", "brings the examples of all together", "local", "judging_fraction", SWAPS, "local=sgd"),
+    ("scenario", "pools_data", POOLED, "local", "judging_fraction", SWAPS, "local=sgd"),
     ("selector", "needs_one_model", "{part.needs_one_model}", "local", "judging_fraction", SWAPS, "local=sgd"),
-    ("audit", "needs_uploads", "with audit.score=uploads compares what is sent with gradients of the global model",
-     "local", "judging_fraction", SWAPS, "audit.score=loss"),
+    ("audit", "needs_uploads", GRADIENTS, "local", "judging_fraction", SWAPS, "audit.score=loss"),
     ("scenario", "copies", "divides all data over the honest clients", "federation", "not resizable",
      "makes clients of its own number", "federation=iid"),
     ("scenario", "copies", "gives malicious clients copies of the examples of others", "privacy", "guarantees",
@@ -217,10 +220,8 @@ ROWS = tuple(Incompatibility(*row) for row in (
      "evaluation.unseen_fraction=0"),
     ("scenario", "trains_alone", ALONE, "evaluation", "confusion_matrix", "counts the answers of one global model",
      "evaluation.metrics=null"),
-    ("scenario", "pools_data", "has one client train on the examples of all", "scenario", "malicious",
-     "is about some clients among others", "scenario.malicious=0"),
-    ("scenario", "pools_data", "has one client train on the examples of all", "clustering", "has_clusters",
-     "divides clients into clusters", "clustering=none"),
+    ("scenario", "pools_data", POOLED, "scenario", "malicious", "is about harm to others", "scenario.malicious=0"),
+    ("scenario", "pools_data", POOLED, "clustering", "has_clusters", "groups several clients", "clustering=none"),
 ))
 # fmt: on
 

@@ -50,9 +50,9 @@ def give_copies(exp: Experiment, data: Data, split: DataSplit) -> tuple[Data, Da
     owner = np.full(examples + len(drawn) * copies, clients)
     owner[honest_examples] = np.repeat(honest_clients, split.partition.sizes)
     owner[examples:] = np.repeat(malicious, copies)
-    held_out, judging = (part.among(clients, honest_clients) for part in (split.held_out, split.judging))
-    partition = partition_by_owner(owner, clients)
-    split = replace(split, partition=partition, held_out=held_out, judging=judging, names=None)
+    names = ("held_out", "client_validation", "judging")
+    parts = {name: getattr(split, name).among(clients, honest_clients) for name in names}
+    split = replace(split, partition=partition_by_owner(owner, clients), **parts, names=None)
     return append_copies(data, np.concatenate(drawn)), split, malicious
 
 

@@ -21,6 +21,7 @@ SETTINGS = {
     ("evaluation", "local_models"): ["evaluation.local_models=true"],
     ("evaluation", "confusion_matrix"): ["evaluation.metrics=[accuracy,confusion_matrix]"],
     ("evaluation", "unseen_fraction"): ["evaluation.unseen_fraction=0.2", "evaluation.personal_fraction=0.2"],
+    ("evaluation", "validates_at_clients"): ["evaluation.validation_at=clients"],
     ("evaluation", "fine_tune_epochs"): ["evaluation.fine_tune_epochs=1", "evaluation.personal_fraction=0.2"],
     ("scenario", "copies"): ["scenario.malicious=2", "scenario.malicious_hold_data=false"],
     ("scenario", "malicious"): ["scenario.malicious=1"],
