@@ -95,6 +95,11 @@ ATTACKED_STEPS = (
     [
         (("attack=alie",), "attack=alie does nothing: nobody is malicious; set scenario.malicious"),
         (("scenario.malicious=3",), "scenario.malicious=3, but nobody attacks: choose an attack"),
+        (
+            ("evaluation.validation_at=clients",),
+            "evaluation.validation_at=clients has nothing to measure: add evaluation.validation=true",
+        ),
+        (("evaluation.validation_at=clients", "stop=patience"), None),
         (("scenario.participants=20",), "scenario.participants=20 is more than there are clients: all 10 take part"),
         (("attack=alie", "scenario.malicious=3"), None),
         (

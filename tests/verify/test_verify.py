@@ -359,6 +359,7 @@ def test_whatever_was_forged_is_found(folder: Path, verified: Callable, forge: C
         ("pretraining=public", "scenario.public_fraction=0.2", "evaluation.client_losses=exact"),
         ("clustering=ifca", "evaluation.personal_fraction=0.2", "fleet=simulated", "evaluation.validation=true"),
         ("selector=hybridfl", "fleet=simulated", "attack=label_flip", "scenario.malicious=1"),
+        ("local=ditto", "evaluation.validation=true", "evaluation.validation_at=clients"),
     ],
     ids=lambda words: words[0],
 )
