@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from fedexp.core.join_first import join_first
 from fedexp.core.values import State
 from fedexp.maths.curve_metrics import MULTI_VALUED, metric_name
 from fedexp.parts.dataset.contract import IGNORED
@@ -42,10 +43,10 @@ def describe_undefined_clients(lines: Sequence[Mapping[str, Any]]) -> str | None
     empty = [line for line in lines if any(value != value for value in line.values())]
     if not empty:
         return None
-    names = ", ".join(str(line.get("name", line["client"])) for line in empty[:SHOWN])
+    names = join_first([str(line.get("name", line["client"])) for line in empty], SHOWN)
     return (
-        f"{empty[0]['metric']} is undefined at {len(empty):,} of {len(lines):,} clients ({names}"
-        f"{', ...' if len(empty) > SHOWN else ''}): means and tenths over clients leave them out"
+        f"{empty[0]['metric']} is undefined at {len(empty):,} of {len(lines):,} clients ({names}): means and tenths "
+        "over clients leave them out"
     )
 
 

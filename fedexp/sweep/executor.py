@@ -16,6 +16,7 @@ from fedexp.config.launchers import BASIC
 from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
+from fedexp.core.join_first import join_first
 from fedexp.core.part import build
 from fedexp.files import summary_json
 from fedexp.files.atomic import display_path, shell_path
@@ -215,9 +216,7 @@ def build_launcher(config: DictConfig) -> Launcher | None:
 
 def failure_message(failed: list[PointEnd], points: int, folder: Path) -> str:
     """The error message of a sweep with failed points."""
-    named = ", ".join(display_path(outcome.folder) for outcome in failed[:SHOWN]) + (
-        ", ..." if len(failed) > SHOWN else ""
-    )
+    named = join_first([display_path(outcome.folder) for outcome in failed], SHOWN)
     has_files = any((outcome.folder / TRACEBACK).is_file() for outcome in failed)
     reasons = f"all reasons are above and in their {TRACEBACK}" if has_files else "all reasons are above"
     message = f"{len(failed)} of {points} points failed: {named}; the first: {failed[0].message}; {reasons}"

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from fedexp.config import saved_config
+from fedexp.core.join_first import join_first
 from fedexp.run import digests
 from fedexp.run.state import checkpoint
 from fedexp.run.tables import first_columns
@@ -62,8 +63,7 @@ def unchecked_files(folder: Path, checked_files: Collection[str]) -> str:
     names = [
         name for name in all_names if name not in checked_files and name != ".lock" and not name.startswith("states/")
     ]
-    suffix = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + suffix
+    return join_first(names, SHOWN)
 
 
 def _unchecked_states(record: RunRecord, played: Sequence[int], *, every: bool) -> Iterator[str]:

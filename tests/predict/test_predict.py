@@ -98,7 +98,7 @@ def test_of_many_columns_the_first_are_named():
     frame = pd.DataFrame({column.name: [1.0, None] for column in columns})
     assert describe_replaced_cells(frame, columns) == (
         "1 of 2 rows have cells that the model cannot take as they are: missing in c0 (1), c1 (1), c2 (1), c3 (1), "
-        "c4 (1) and 2 more columns"
+        "c4 (1) and 2 more"
     )
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from fedexp.core.join_first import join_first
 from fedexp.data.tables import table
 from fedexp.data.tables.encoding import Column
 
@@ -29,7 +30,9 @@ def describe_replaced_cells(frame: "pd.DataFrame", columns: Sequence[Column]) ->
             counted.setdefault(kind, []).append(f"{column.name} ({int(mask.sum()):,}{example})")
     if not counted:
         return ""
-    listed = "; ".join(f"{kind} in {_join(counted[kind])}" for kind in (MISSING, UNKNOWN, BEYOND) if kind in counted)
+    listed = "; ".join(
+        f"{kind} in {join_first(counted[kind], MOST_NAMES)}" for kind in (MISSING, UNKNOWN, BEYOND) if kind in counted
+    )
     return (
         f"{int(is_replaced.sum()):,} of {len(frame):,} rows have cells that the model cannot take as they are: {listed}"
     )
@@ -45,7 +48,9 @@ def describe_far_numbers(frame: "pd.DataFrame", columns: Sequence[Column]) -> st
             if far.any():
                 listed.append(f"{column.name} ({int(far.sum()):,}, e.g. {numbers[far][0]:g}; mean {column.mean:g})")
     return (
-        f"numbers are far from those of training, so the answers there mean little: {_join(listed)}" if listed else ""
+        f"numbers are far from those of training, so the answers there mean little: {join_first(listed, MOST_NAMES)}"
+        if listed
+        else ""
     )
 
 
@@ -65,10 +70,3 @@ def _replaced_cells(values: "pd.Series", column: Column) -> Iterator[tuple[str, 
     for kind, mask, text in ((MISSING, missing, ""), (UNKNOWN, unknown, example), (BEYOND, beyond, "")):
         if mask.any():
             yield kind, mask, text
-
-
-def _join(names: list[str]) -> str:
-    """The names with commas between them, the last ones only counted where there are many."""
-    if len(names) <= MOST_NAMES:
-        return ", ".join(names)
-    return f"{', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES:,} more columns"

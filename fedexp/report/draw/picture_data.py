@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fedexp.core.join_first import join_first
 from fedexp.report.draw.band import choose_evenly
 from fedexp.report.draw.markdown import Grid
 
@@ -51,8 +52,7 @@ def enumerate_methods(parts: Sequence[str]) -> str:
         >>> enumerate_methods(["a 1", "b 2"])
         'a 1; b 2.'
     """
-    suffix = f"; and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""
-    return f"{'; '.join(parts[:_NAMED])}{suffix}." if parts else ""
+    return f"{join_first(parts, _NAMED, '; ')}." if parts else ""
 
 
 def number_text(value: float) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from fedexp.config import saved_config
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
+from fedexp.core.join_first import join_first
 from fedexp.core.nested import lookup
 from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.files.url_credentials import without_password
@@ -56,8 +57,7 @@ def commands(folders: Sequence[Path]) -> str:
         words = _words(origin) if is_sweep else _run_words(origin)
         if words:
             texts[shlex.join(["fedexp", "run", *(["-m"] if is_sweep else []), *words])] = None
-    suffix = f"; and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
-    return "; ".join([*texts][:_LISTED]) + suffix
+    return join_first([*texts], _LISTED, "; ")
 
 
 def contest_text(folders: Sequence[Path]) -> str:

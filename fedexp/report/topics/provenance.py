@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from fedexp.config.override_text import short_text
+from fedexp.core.join_first import join_first
 from fedexp.files.atomic import display_path
 from fedexp.maths.curve_metrics import final
 from fedexp.maths.metric_names import metric_text
@@ -47,7 +48,7 @@ def lost_runs(roundless: Mapping[str, Sequence[Run]]) -> Iterator[str]:
         reasons = [run.failure for run in runs]
         for reason in dict.fromkeys(reasons):
             folders = [display_path(run.folder) for run, text in zip(runs, reasons, strict=True) if text == reason]
-            listed = ", ".join(folders[:_LISTED]) + (", ..." if len(folders) > _LISTED else "")
+            listed = join_first(folders, _LISTED)
             many = f"{len(folders)} run{'s' * (len(folders) > 1)}"
             verbs = ("have", "are") if len(folders) > 1 else ("has", "is")
             yield (

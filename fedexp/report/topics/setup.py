@@ -7,6 +7,7 @@ import numpy as np
 from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
 from fedexp.config.override_text import short_text
+from fedexp.core.join_first import join_first
 from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.maths.metric_names import metric_text
 from fedexp.maths.significance import pairs_needed
@@ -39,8 +40,7 @@ def facts(methods: Sequence[Method]) -> list[Fact]:
     shared += [("Tuned", tuning)] if tuning else []
     if len(methods) == 1:
         return [*shared, *command]
-    suffix = f"; and {len(methods) - _LISTED} more" if len(methods) > _LISTED else ""
-    compared = ("Compared", "; ".join(method.label for method in methods[:_LISTED]) + suffix)
+    compared = ("Compared", join_first([method.label for method in methods], _LISTED, "; "))
     terms = dict.fromkeys(term for method in methods for term in _describe(method.runs[0]))
     differing = ", ".join(term for term in terms if term not in dict(shared))
     return [
@@ -108,8 +108,7 @@ def _best_first(words: str, table: Table, name: str, ranked: Sequence[tuple[str,
     if len(texts) == 1:
         return f"{measure} of {texts[0]}, {seed_text}."
     order = "highest" if higher_is_better(table.metric) else "lowest"
-    listed = "; ".join(texts[:_LISTED]) + ("; ..." if len(texts) > _LISTED else "")
-    return f"{measure}, {order} mean first ({seed_text}): {listed}."
+    return f"{measure}, {order} mean first ({seed_text}): {join_first(texts, _LISTED, '; ')}."
 
 
 def _describe(run: Run) -> dict[str, str]:

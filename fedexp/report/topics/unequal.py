@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from fedexp.config.override_text import short_text
+from fedexp.core.join_first import join_first
 from fedexp.files import run_tables
 from fedexp.files.atomic import display_path
 from fedexp.report.read import clocks
@@ -96,7 +97,7 @@ def _without_effect(methods: Sequence[Method]) -> Iterator[str]:
         for run in method.runs:
             for note in (run.summary or {}).get("without_effect") or ():
                 labels.setdefault(str(note), {})[method.label] = None
-    yield from (f"{_names(list(names))}: {note}." for note, names in labels.items())
+    yield from (f"{join_first([*names], _LISTED, '; ')}: {note}." for note, names in labels.items())
 
 
 def _lowered_bounds(methods: Sequence[Method]) -> Iterator[str]:
@@ -180,9 +181,5 @@ def _differing(methods: Sequence[Method], runs: Sequence[Run], value_of: Callabl
     for method, run in zip(methods, runs, strict=True):
         labels.setdefault(value_of(run), []).append(method.label)
     labels.pop("", None)
-    return ", ".join(f"{value} ({_names(names)})" for value, names in labels.items()) if len(labels) > 1 else ""
-
-
-def _names(names: Sequence[str]) -> str:
-    suffix = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return "; ".join(names[:_LISTED]) + suffix
+    texts = (f"{value} ({join_first(names, _LISTED, '; ')})" for value, names in labels.items())
+    return ", ".join(texts) if len(labels) > 1 else ""

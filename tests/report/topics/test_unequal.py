@@ -104,7 +104,7 @@ def test_of_many_methods_some_are_named(make_run: Callable[..., Path], tmp_path:
     for number in range(7):
         make_run(str(number), choices={"selector": f"s{number}"}, keys={"rounds": 1 if number else 2})
     assert (
-        notes(tmp_path)[0] == "The methods train for unequal numbers of rounds: 2 (s0), 1 (s1; s2; s3; s4 and 2 more)."
+        notes(tmp_path)[0] == "The methods train for unequal numbers of rounds: 2 (s0), 1 (s1; s2; s3; s4; and 2 more)."
     )
 
 
