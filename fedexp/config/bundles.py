@@ -73,7 +73,10 @@ def _definition(group: str, option: str) -> dict[str, Any]:
 
 @contextmanager
 def name_setters(config: DictConfig, overrides: Sequence[str]) -> Iterator[None]:
-    """Says in a refusal of a composed config of a value in it which bundle set it, if nobody typed it."""
+    """Says in a refusal of a composed config of a value in it which bundle set it, if nobody typed it.
+
+    Also says which algorithm the part to use goes instead of.
+    """
     try:
         yield
     except ConfigError as error:
@@ -82,8 +85,17 @@ def name_setters(config: DictConfig, overrides: Sequence[str]) -> Iterator[None]
             before, word, after = message.partition(f"{key}={short_text(value)}")
             if word and key not in typed and not re.match(r"[\w.]", after):
                 message = f"{before}{word} (set by {bundle}){after}"
-        error.args = (message,)
+        _, used, advice = message.rpartition("; use ")
+        error.args = (message + (_replaced_algorithm(config, advice) if used else ""),)
         raise
+
+
+def _replaced_algorithm(config: DictConfig, advice: str) -> str:
+    """What to leave out where the parts that an error message advises are others than the algorithm chooses."""
+    name = dict(config.hydra.runtime.choices).get(GROUP)
+    path = _file(config, GROUP, name)
+    groups = {word.partition("=")[0] for word in advice.split() if "=" in word}
+    return f" instead of {GROUP}={name}" if path and groups & catalog.choices(path).keys() else ""
 
 
 def _bundle_values(config: DictConfig) -> Iterator[tuple[str, Any, str]]:

@@ -106,3 +106,20 @@ def test_a_value_that_nobody_typed_is_said_to_be_the_bundles(
     words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ):
     assert said in refusal(capsys, "run", *words, "evaluation.own_test=true")
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (("algorithm=qfedavg", "pacing=buffered"), "aggregator=fedavg instead of algorithm=qfedavg"),
+        (("aggregator=qfedavg", "evaluation.client_losses=exact", "pacing=buffered"), "aggregator=fedavg"),
+        (("algorithm=scaffold", "pacing=buffered"), "local=sgd instead of algorithm=scaffold"),
+        (("aggregator=secure_mean", "codec=float16"), "codec=none"),
+    ],
+)
+def test_a_part_to_use_is_said_to_go_instead_of_the_algorithm(words: tuple[str, ...], advice: str, capsys):
+    """Else whoever follows the advice is told that the algorithm chooses another part."""
+    assert refusal(capsys, "run", *words).endswith(f"; use {advice}\n")
+    part, _, algorithm = advice.partition(" instead of ")
+    remaining = [word for word in words if word != algorithm and word.partition("=")[0] != part.partition("=")[0]]
+    assert cli.main(["run", "-q", *remaining, part, "rounds=1", "pictures=false"]) == 0

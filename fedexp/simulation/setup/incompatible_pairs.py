@@ -145,7 +145,7 @@ ROWS = tuple(Incompatibility(*row) for row in (
      "needs_uploads", "with audit.score=uploads compares what is sent with gradients of single examples",
      "audit.score=loss"),
     ("local", "needs_log_likelihood", "weighs examples by their probabilities, whose logarithms it takes losses for",
-     "loss", "not is_log_likelihood", "is something else", "loss=cross_entropy"),
+     "loss", "not is_log_likelihood", "is something else", "loss=cross_entropy, or local=sgd"),
     ("codec", "is_lossy", "rounds what clients send", "aggregator", "hides_rows", "adds it up as whole numbers",
      "codec=none"),
     ("codec", "is_lossy", "rounds what clients send", "privacy", "covers_uploads", "clips and noises it afterwards",
