@@ -43,19 +43,22 @@ def act(words: list[str]) -> int:
     from fedexp.contest.contest import begin, run_contest
     from fedexp.contest.methods import read_methods
     from fedexp.contest.plan import ContestPlan
+    from fedexp.search.judge import describe_judge
     from fedexp.sweep.launchers.contract import import_optional
 
     import_optional("optuna", "sweep", "fedexp contest")
     methods, shared = read_methods(arguments.overrides)
     config_dir = arguments.config_dir and str(arguments.config_dir)
     budget = {"trials": arguments.trials, "seeds": arguments.seeds, "seed": arguments.seed}
-    plan = ContestPlan(methods=methods, words=shared, config_dir=config_dir, **budget).check()
+    plan, experiments = ContestPlan(methods=methods, words=shared, config_dir=config_dir, **budget).check()
     digest = hashlib.blake2b(plan.identity.encode(), digest_size=4).hexdigest()
     contest_folder = arguments.out or folders.OUTPUTS / "contest" / digest
     plan, is_new = begin(plan, contest_folder)
     remember_modules(config_dir=arguments.config_dir)
     trust = Trust(composed=True) if is_new else trust_of(arguments)
     with silence_stdout(arguments.quiet):
+        if note := next(filter(None, map(describe_judge, experiments)), ""):
+            sys.stdout.write(f"note  {note}\n")
         sys.stdout.write(run_contest(plan, contest_folder, arguments.jobs, trust))
     return 0
 

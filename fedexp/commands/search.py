@@ -18,11 +18,6 @@ from fedexp.config.trust import Trust, remember_modules
 from fedexp.core.errors import ConfigError
 from fedexp.run import folders
 
-OF_THE_GLOBAL_MODEL = (
-    "trials are judged by the global model, which the clients of a personal method may not use; "
-    "evaluation.validation_at=clients judges them by the models that clients use"
-)
-
 
 def build_parser() -> Parser:
     """Declares the words of a run, and how to search."""
@@ -43,6 +38,7 @@ def build_parser() -> Parser:
 def act(words: list[str]) -> int:
     """Begins a search and works on it to its end."""
     arguments = build_parser().read(words)
+    from fedexp.search.judge import describe_judge
     from fedexp.search.search import Search, describe, run_search, save
     from fedexp.sweep.launchers.contract import import_optional
 
@@ -59,8 +55,8 @@ def act(words: list[str]) -> int:
     remember_modules(config_dir=arguments.config_dir)
     trust = Trust(composed=True)
     with json_document(arguments.json) as content:
-        if exp.evaluation.personal and not exp.evaluation.validates_at_clients:
-            sys.stdout.write(f"note  {OF_THE_GLOBAL_MODEL}\n")
+        if note := describe_judge(exp):
+            sys.stdout.write(f"note  {note}\n")
         sys.stdout.write(run_search(search_folder, arguments.jobs, trust))
         if arguments.json:
             content |= describe(search_folder, trust)

@@ -29,7 +29,6 @@ HELD_OUT = (  # keys that take examples away from training
     "evaluation.personal_fraction",
     "evaluation.unseen_fraction",
     "evaluation.own_test",
-    "evaluation.validation_at",
     "scenario.public_fraction",
 )
 UNEQUAL = ("epochs", "steps", "megabytes")
@@ -183,6 +182,9 @@ def _split_remedy(a: Run, b: Run) -> str:
             "if a part of one of them (a selector, an aggregator, a stop rule) takes validation data off the training "
             "data, set evaluation.validation=true for all"
         )
+    ours, theirs = (short_text(run.config.get("evaluation.validation_at")) for run in (a, b))
+    if ours != theirs:
+        return f"evaluation.validation_at is {ours} for one and {theirs} for the other; give both the same"
     return "run both with the same settings of evaluation, scenario and audit, and the same code"
 
 

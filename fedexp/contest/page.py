@@ -66,12 +66,11 @@ def write(folder: Path, plan: ContestPlan, methods: Sequence[TunedMethod]) -> st
 
 def _deciding_quantity(metric: str, run: Run) -> tuple[Quantity, tuple[str, ...]]:
     """What methods are compared by, given any run, and what must be known of it."""
-    quantity = metric_quantity(f"test_{metric}")
-    if not (run.config.get("evaluation.personal_fraction") or run.config.get("evaluation.own_test")):
-        return quantity, ()
-    if run.config.get("evaluation.validation_at") != "clients":
-        return quantity, (OF_THE_GLOBAL_MODEL,)
-    return client_quantity(f"personal_{metric}", metric), ()
+    if run.config.get("evaluation.validation_at") == "clients":
+        return client_quantity(f"personal_{metric}", metric), ()
+    measures_clients = run.config.get("evaluation.personal_fraction") or run.config.get("evaluation.own_test")
+    has_global_model = run.config.get("scenario.training") != "local"
+    return metric_quantity(f"test_{metric}"), (OF_THE_GLOBAL_MODEL,) if measures_clients and has_global_model else ()
 
 
 def too_few_seeds(plan: ContestPlan) -> str:
@@ -93,8 +92,8 @@ def _before_differences(plan: ContestPlan, new: Sequence[int], quantity: Quantit
     metric = metric_text(search.metric)
     validation, test = f"validation {metric}", f"test {metric}"
     if quantity.at_clients:
-        validation += " of the models that clients use, each on examples that its client set apart"
-        test = f"{metric} of the models that clients use, each on other examples of its client"
+        validation += " of the models that clients use, each on examples that its client set apart (mean over clients)"
+        test = f"{metric} of the models that clients use, each on other examples of its client (mean over clients)"
     notes = [
         f"{search.trials} trials for each method, chosen by {validation}, on {' '.join(search.space.seeds)}",
         f"Results: {test}, at the end of runs with the best values, on seeds {new[0]} to {new[-1]}",

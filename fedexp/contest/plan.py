@@ -18,6 +18,7 @@ from fedexp.files.atomic import display_path
 from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.maths.curve_metrics import is_metric_name
 from fedexp.search.search import Search
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.sweep import saved_overrides
 
 NAME = "contest.yaml"
@@ -66,13 +67,16 @@ class ContestPlan:
             return self
         return replace(self, seeds=seeds, looked=(*self.looked, self.seeds) if looked else self.looked)
 
-    def check(self) -> "ContestPlan":
-        """Refuses what cannot work or is not fair; returns it with the main metric, and environment variables' values.
+    def check(self) -> tuple["ContestPlan", list[Experiment]]:
+        """Refuses what cannot work or is not fair.
+
+        Returns the plan with the main metric and the values of environment variables, and each method's experiment.
 
         Raises:
             ConfigError: names the method, or the setting in which methods that are compared must agree.
         """
-        first, *rivals = [self._shared_settings(method) for method in self.methods]
+        pairs = [self._shared_settings(method) for method in self.methods]
+        first, *rivals = [settings for settings, _ in pairs]
         for method, settings in zip(self.methods[1:], rivals, strict=True):
             for key in [key for key in (*first, *settings) if first.get(key) != settings.get(key)]:
                 raise ConfigError(
@@ -80,10 +84,11 @@ class ContestPlan:
                     f"{self.methods[0].name} and {settings.get(key)} for {method.name}"
                 )
         methods = tuple(Contender(method.name, _with_environment(method.words)) for method in self.methods)
-        return replace(self, methods=methods, words=_with_environment(self.words), metric=first["main metric"])
+        plan = replace(self, methods=methods, words=_with_environment(self.words), metric=first["main metric"])
+        return plan, [exp for _, exp in pairs]
 
-    def _shared_settings(self, method: Contender) -> dict[str, Any]:
-        """The seeds, the main metric, and the settings of data, split and budget."""
+    def _shared_settings(self, method: Contender) -> tuple[dict[str, Any], Experiment]:
+        """The seeds, the main metric, and the settings of data, split and budget; and the experiment."""
         search = self.search(method)
         try:
             space, valid_run = search.space, search.validate()
@@ -92,8 +97,14 @@ class ContestPlan:
         keys = [dimension.key for dimension in space.dimensions if _is_shared(dimension.key)]
         for word in (*keys, *space.methods[0]):
             raise ConfigError(f"{method.name}: {word.partition('=')[0]} must have one value; it is not tuned here")
+        exp, evaluation = valid_run.exp, valid_run.exp.evaluation
+        if evaluation.validates_at_clients and not evaluation.personal:
+            raise ConfigError(
+                f"{method.name}: evaluation.validation_at=clients chooses by the models that clients use, so these "
+                "must be compared in the end, too, but nothing is held out for it; set evaluation.personal_fraction=0.2"
+            )
         settings = {key: value for key, value in flatten_keys(valid_run.config).items() if _is_shared(key)}
-        return {"seed": " ".join(space.seeds), "main metric": valid_run.exp.metrics[0], **settings}
+        return {"seed": " ".join(space.seeds), "main metric": exp.metrics[0], **settings}, exp
 
 
 def earlier_plan(plan: ContestPlan, folder: Path) -> ContestPlan | None:

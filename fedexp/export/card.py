@@ -92,10 +92,13 @@ def _score_table(trained: TrainedModel) -> str:
         subject = "a mean over the clients' own models"
     elif trained.exp.clustering.has_clusters:
         subject = "the global model, which is no cluster's"
+    validation = f"the server's validation examples, {subject}"
+    if trained.exp.evaluation.validates_at_clients:
+        validation = "clients' validation examples, the model that each of them uses"
     examples = "own test examples" if trained.exp.evaluation.own_test else "held-out examples"
     data_names = {
         "test": f"test examples, {subject}",
-        "validation": f"the server's validation examples, {subject}",
+        "validation": validation,
         "personal": f"clients' {examples}, the model that each of them uses",
     }
     rows = _client_rows(trained)

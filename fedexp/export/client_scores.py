@@ -28,6 +28,8 @@ def example_counts(world: World, client: int) -> str:
     held_out = len(_held_out(world, client))
     kind = "test examples are its own" if world.exp.evaluation.own_test else "it held out"
     behind = f", {held_out:,} more {kind}" if held_out else ""
+    if world.partition.clients == world.sites.clients and (count := int(world.client_validation.sizes[client])):
+        behind += f", {count:,} more are for validation"
     return f"{len(world.partition.shard(client)):,} training examples{behind}"
 
 

@@ -51,7 +51,7 @@ def describe_undefined_clients(lines: Sequence[Mapping[str, Any]]) -> str | None
 
 
 def _reason(entry: str) -> str:
-    return f"{entry} returned NaN" if ":" in entry else "the data, or the answers, are of one class"
+    return f"{entry} returned NaN" if ":" in entry else "the data, or the answers, are all alike"
 
 
 def describe_constant_answer(world: World, state: State, table: "pd.DataFrame") -> str | None:

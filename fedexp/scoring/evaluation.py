@@ -24,7 +24,7 @@ class Evaluation(Part):
     validation: bool = False
     metrics: tuple[str, ...] | None = None
     validation_fraction: Annotated[float, Range(0, 1, low_open=True, high_open=True)] = 0.1
-    validation_at: Literal["server", "clients"] = "server"
+    validation_at: Literal["clients"] | None = None
     roa: tuple[Annotated[float, Range()], ...] | None = None
     toa: tuple[Annotated[float, Range()], ...] | None = None
     client_losses: Literal["running", "exact"] = "running"
@@ -56,7 +56,7 @@ class Evaluation(Part):
 
     @property
     def validates_at_clients(self) -> bool:
-        """Whether validation data are the clients' own, and of them the models that they use."""
+        """Whether clients set validation examples apart, each for the model that it uses."""
         return self.validation_at == "clients"
 
     @property
@@ -93,7 +93,7 @@ class Evaluation(Part):
                 "Evaluation.personal_split=by_class is about what clients hold out, but they hold out nothing, got "
                 "evaluation.personal_fraction=0; set evaluation.personal_fraction=0.2"
             )
-        if self.fine_tune_epochs and not self.personal:
+        if self.fine_tune_epochs and not (self.personal or self.validates_at_clients):
             raise ConfigError(
                 "Evaluation.fine_tune_epochs tunes the models that are measured at the clients, but none are, got "
                 f"{self.fine_tune_epochs} with evaluation.personal_fraction=0; set evaluation.personal_fraction=0.2"

@@ -89,6 +89,8 @@ def command(study: MethodTrials, space: Space, flags: tuple[str, ...] = ()) -> s
     last = max(int(seed.partition("=")[2]) for seed in space.seeds)
     seeds = ",".join(str(last + offset) for offset in (1, 2, 3))
     fixed = [word for word in space.fixed if not word.lstrip("+").startswith("tracker")]  # addresses are private
+    if any(word.endswith("validation_at=clients") for word in fixed):  # else they would train on these, too
+        fixed.append("evaluation.validation=true")
     words = [*flags, *fixed, *study.method, *overrides(space, best(study)), f"seed={seeds}"]
     return "fedexp run -m " + " ".join(shlex.quote(word) for word in words)
 

@@ -19,7 +19,7 @@ from fedexp.scoring.metrics import MetricSet
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import Scorer
 from fedexp.simulation.setup import compatibility
-from fedexp.simulation.setup.data_split import DataSplit, split_data
+from fedexp.simulation.setup.data_split import DataSplit, refuse_no_validation, split_data
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.setup.malicious import draw_malicious, give_copies
 from fedexp.simulation.setup.poison_and_canaries import draw_canaries, plant_canaries, poison_data
@@ -97,6 +97,7 @@ def split_and_poison(exp: Experiment, data: Data) -> PoisonedSplit:
         data, split, malicious = give_copies(exp, data, split)
     else:
         malicious = draw_malicious(exp, split.partition.clients)
+    refuse_no_validation(exp, split.client_validation, malicious)
     data = poison_data(exp, data, split.partition, malicious)
     canaries = draw_canaries(exp, data, split.partition, malicious)
     data, sites = plant_canaries(data, split.partition, canaries)

@@ -129,7 +129,7 @@ def test_more_seeds_are_added_to_the_same_trials(whole: Path, tmp_path: Path, mo
     assert Path("contest/contest.md").read_text() == page
 
 
-def test_personal_methods_are_tuned_and_compared_by_the_models_that_clients_use(tmp_path: Path, monkeypatch):
+def test_personal_methods_are_tuned_and_compared_by_the_models_that_clients_use(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     federation = ("federation=shards", "federation.shards_per_client=2", "evaluation.personal_fraction=0.2")
     words = ("algorithm=fedavg,ditto", "rounds=2", "pictures=false", "engine.workers=1", *federation, RATE)
@@ -137,7 +137,8 @@ def test_personal_methods_are_tuned_and_compared_by_the_models_that_clients_use(
     assert cli.main(["contest", *words, "evaluation.validation_at=clients", *budget, "--out", "a"]) == 0
     page = Path("a/contest.md").read_text()
     assert (
-        "by validation accuracy of the models that clients use, each on examples that its client set apart, on" in page
+        "by validation accuracy of the models that clients use, each on examples that its client set apart (mean"
+        in page
     )
     for method in ("fedavg", "ditto"):
         ends = [pd.read_csv(path).iloc[-1] for path in Path(f"a/runs/algorithm={method}").rglob("metrics.csv")]
@@ -149,6 +150,10 @@ def test_personal_methods_are_tuned_and_compared_by_the_models_that_clients_use(
     page = Path("b/contest.md").read_text()
     assert "with evaluation.validation_at=clients a contest is about the models that they use" in page
     assert "| mean test_accuracy |" in page
+    assert capsys.readouterr().out.count("note  trials are judged by the global model, which the clients") == 1
+    nothing_held_out = [word for word in words if "personal" not in word]
+    assert cli.main(["contest", *nothing_held_out, "evaluation.validation_at=clients", *budget]) == 2
+    assert "nothing is held out for it; set evaluation.personal_fraction=0.2" in complaint(capsys)
 
 
 def resume_on_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:

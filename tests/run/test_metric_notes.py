@@ -19,7 +19,7 @@ def test_each_column_is_told_once():
     row = {"round": 2, "test_accuracy": 0.5, "test_auroc": NAN, "test_f2": NAN, "validation_auroc": 0.5}
     first, second = notes.describe(row)
     said = "is undefined in round 2, so its cell is empty"
-    assert first == f"test_auroc {said}: the data, or the answers, are of one class; told once"
+    assert first == f"test_auroc {said}: the data, or the answers, are all alike; told once"
     assert second == f"test_f2 {said}: mine:f2 returned NaN; told once"
     assert notes.describe({**row, "round": 3}) == []
     assert len(notes.describe({"round": 3, "validation_f2": NAN})) == 1

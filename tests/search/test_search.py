@@ -81,7 +81,7 @@ def test_the_end_names_the_commands_for_new_seeds(whole: Path, capsys: pytest.Ca
     assert f"selector=all local.lr={float(best['local.lr'])!r} seed=2,3,4\n" in said
 
 
-@pytest.mark.parametrize(("place", "notes"), [("server", 1), ("clients", 0)])
+@pytest.mark.parametrize(("place", "notes"), [("null", 1), ("clients", 0)])
 def test_who_judges_personal_methods_by_the_global_model_is_told(
     tmp_path: Path, monkeypatch, capsys, place: str, notes: int
 ):
@@ -89,7 +89,10 @@ def test_who_judges_personal_methods_by_the_global_model_is_told(
     words = ("algorithm=ditto", "rounds=1", "pictures=false", "evaluation.personal_fraction=0.2")
     budget = ("--trials", "1", "--out", "found")
     assert cli.main(["search", *words, f"evaluation.validation_at={place}", "local.lr=choice(0.1,0.2)", *budget]) == 0
-    assert capsys.readouterr().out.count("note  trials are judged by the global model, which the clients") == notes
+    out = capsys.readouterr().out
+    assert out.count("note  trials are judged by the global model, which the clients") == notes
+    assert ("evaluation.validation=true" in out.splitlines()[-2]) == (place == "clients"), "else all is trained on"
+    assert not list(Path("found").rglob("client_scores.csv")), "it is of what decides in the end"
 
 
 def test_an_interrupted_search_says_how_it_goes_on(

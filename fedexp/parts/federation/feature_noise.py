@@ -9,8 +9,8 @@ The authors' code takes sigma (i - 1) / (N - 1) as the standard deviation instea
 made with it.
 
 Deviations: the noise of an example is drawn once and stays; the code draws it anew in every epoch. Noisy examples are
-stored as float32, so images take four times the memory. What clients hold out is as noisy as what they train on. The
-server's data are clean: the test data, the validation data and the public data.
+stored as float32, so images take four times the memory. What clients hold out or set apart is as noisy as what they
+train on. The server's data are clean: the test data, its validation data and the public data.
 """
 
 from math import sqrt

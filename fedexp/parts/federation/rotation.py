@@ -6,9 +6,9 @@ rotated by the g-th angle. The data is divided at random in equal parts; client 
 of angles. Clustering is measured against these groups.
 
 Deviations: there every image is rotated by each angle and all copies are shared out; here each image has one owner.
-What clients hold out is rotated like what they train on. The server's data are not: the test data, the validation data
-and the public data. Angles are degrees counterclockwise. Multiples of 90 move pixels exactly; others take the nearest
-pixel, and corners that come from outside are 0.
+What clients hold out or set apart is rotated like what they train on. The server's data are not: the test data, its
+validation data and the public data. Angles are degrees counterclockwise. Multiples of 90 move pixels exactly; others
+take the nearest pixel, and corners that come from outside are 0.
 """
 
 from typing import Annotated

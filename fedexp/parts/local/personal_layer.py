@@ -14,8 +14,9 @@ In the experiments of FedBN all clients take part in every round; LG-FedAvg asks
 program averages more than the last layer: on MNIST the last three of five.
 
 In the global model these entries keep their first values. So its accuracy on test data, and whatever else the server
-evaluates (validation data, Shapley values, Zeno's scores), says little: `evaluation.personal_fraction` measures the
-clients' own models, and `evaluation.local_models` those of a round's participants on the test data.
+evaluates (its validation data, Shapley values, Zeno's scores), says little: `evaluation.personal_fraction` measures the
+clients' own models, `evaluation.validation_at=clients` does so to choose by, and `evaluation.local_models` those of a
+round's participants on the test data.
 """
 
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""Ends a run when loss or metric on the server's validation data have not improved for some rounds (early stopping)."""
+"""Ends a run when loss or metric on validation data have not improved for some rounds (early stopping)."""
 
 import math
 from typing import Annotated, Literal

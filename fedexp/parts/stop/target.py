@@ -1,4 +1,4 @@
-"""Ends a run when the main metric reaches a target, on the server's validation data (or on test data, to count)."""
+"""Ends a run when the main metric reaches a target, on validation data (or on test data, to count)."""
 
 from typing import Annotated
 

@@ -58,5 +58,5 @@ def _concerns_nobody(config: Mapping[str, Any], summary: Mapping[str, Any], key:
         return not config.get("evaluation.personal_fraction")
     measured = ("personal_fraction", "own_test", "unseen_fraction")
     measures_clients = any(config.get(f"evaluation.{name}") for name in measured)
-    measures_clients |= config.get("scenario.training") == "local"
+    measures_clients |= config.get("scenario.training") == "local" or config.get("evaluation.validation_at") is not None
     return key == "evaluation.personal_clients" and not measures_clients

@@ -161,12 +161,15 @@ def _held_out(run: Run) -> str:
     config, count = run.config, (run.summary or {}).get("validation_examples")
     fraction = config.get("evaluation.validation_fraction")
     validated = bool(count) or bool(config.get("evaluation.validation"))
-    holder = "each client's" if config.get("evaluation.validation_at") == "clients" else "the training"
+    at_clients = config.get("evaluation.validation_at") == "clients"
     split = ", one class after the other" * (config.get("evaluation.personal_split") == "by_class")
     parts = {
-        f"of {holder} examples for validation": fraction if validated else None,
+        "of the training examples for validation": fraction if validated and not at_clients else None,
         "of the training examples as public data": config.get("scenario.public_fraction"),
         f"of each client's examples to measure its model on{split}": config.get("evaluation.personal_fraction"),
+        "of each client's remaining examples for validation of its model": fraction
+        if validated and at_clients
+        else None,
         "of the clients never train": config.get("evaluation.unseen_fraction"),
     }
     return ", ".join(f"{100 * share:g} % {text}" for text, share in parts.items() if isinstance(share, float) and share)

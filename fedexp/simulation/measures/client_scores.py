@@ -39,8 +39,8 @@ COLUMNS = ("client", "metric", "cluster", "examples", "global", "inside", "perso
 
 
 def score_rows(exp: Experiment, world: World, state: State) -> list[dict[str, Any]]:
-    """A row for each measured client; none if no models are measured at the clients."""
-    if not exp.evaluation.personal:
+    """A row for each measured client; none if no models are measured at the clients, or no test data at all."""
+    if not (exp.evaluation.personal and exp.evaluation.test):
         return []
     rows = rows_with_clusters if exp.clustering.has_clusters else rows_without_clusters
     return [with_client_name(line, world.site_names) for line in rows(exp, world, state)]
@@ -54,7 +54,7 @@ def rows_without_clusters(exp: Experiment, world: World, state: State) -> list[d
         _client_row(world, client, world.held_out.shard(client), shared, score)
         for client, score in zip(measured_clients(exp, world).tolist(), scores, strict=True)
     ]
-    if exp.scenario.trains_alone and exp.evaluation.test:
+    if exp.scenario.trains_alone:
         scored = last_test_scores(exp, world, state)
         lines = [{**line, "test": scored.get(line["client"])} for line in lines]
     if not exp.evaluation.unseen_fraction:

@@ -67,6 +67,11 @@ def refuse_numbers(exp: Experiment, clients: int | None) -> None:
             f"scenario.malicious must be at most the number of clients, {clients}, got {exp.scenario.malicious}; "
             "lower it or raise scenario.clients"
         )
+    if exp.privacy.guarantees and exp.stop.needs_validation and exp.evaluation.validates_at_clients:
+        raise ConfigError(
+            f"privacy={option(exp.privacy)} covers what is trained, but stop={option(exp.stop)} ends the run by how "
+            "models do on examples of clients (evaluation.validation_at=clients); use evaluation.validation_at=null"
+        )
     if exp.local.clip_norm is not None and exp.privacy.example_clip is not None:
         raise ConfigError(
             f"local.clip_norm={exp.local.clip_norm:g} would shorten the noised gradient of a batch, but privacy="

@@ -139,20 +139,21 @@ def split_validation(exp: Experiment, examples: int) -> tuple[np.ndarray, np.nda
 
 
 def hold_out_validation(exp: Experiment, partition: Partition) -> tuple[Partition, Partition]:
-    """Splits what clients hold into what they train on and their validation examples, if a part needs these.
-
-    Raises:
-        ConfigError: it needs some, but no client can spare one.
-    """
+    """Splits what clients hold into what they train on and their validation examples, if a part needs these."""
     is_asked = exp.needs_validation and exp.evaluation.validates_at_clients
     fraction = exp.evaluation.validation_fraction if is_asked else 0.0
-    training, validation = hold_out(partition, fraction, stream(exp.seed, "client_validation"))
-    if is_asked and not len(validation.indices):
+    return hold_out(partition, fraction, stream(exp.seed, "client_validation"))
+
+
+def refuse_no_validation(exp: Experiment, client_validation: Partition, malicious: np.ndarray) -> None:
+    """Raises ConfigError where clients are to set validation examples apart, but none can but the `malicious [n]`."""
+    if not (exp.needs_validation and exp.evaluation.validates_at_clients):
+        return
+    if not len(np.setdiff1d(np.flatnonzero(client_validation.sizes), malicious)):
         raise ConfigError(
-            "evaluation.validation_at=clients needs a client with at least two training examples, got none; use "
-            "evaluation.validation_at=server, or lower scenario.clients"
+            "evaluation.validation_at=clients needs an honest client with at least two examples to train on, got none; "
+            "have fewer clients, or use evaluation.validation_at=null"
         )
-    return training, validation
 
 
 def draw_numbers(exp: Experiment, name: str, numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -20,6 +20,7 @@ from fedexp.report.topics import provenance
         ({"local.lr": 0.3, "scenario.local_lr": 0.1}, ["scenario.local_lr"], ["local.lr"]),
         ({"evaluation.personal_fraction": 0.0}, ["evaluation.personal_clients"], ["evaluation.validation_fraction"]),
         ({"evaluation.personal_fraction": 0.2}, [], ["evaluation.personal_clients"]),
+        ({"evaluation.validation_at": "clients"}, [], ["evaluation.personal_clients"]),
         ({"evaluation.personal_fraction": 0.0, "scenario.training": "local"}, [], ["evaluation.personal_clients"]),
     ],
 )

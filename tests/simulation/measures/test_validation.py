@@ -10,12 +10,14 @@ import pytest
 import torch
 from worlds import world_of
 
+from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import State
 from fedexp.run.run import run
 from fedexp.simulation.measures import validation
 from fedexp.simulation.measures.own_models import personal_models
 from fedexp.simulation.rounds import run_rounds
+from fedexp.simulation.setup import compatibility
 from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]
@@ -66,8 +68,14 @@ class TestWhoHasWhat:
         assert world.client_validation.sizes.tolist().count(7) == 4
 
     def test_clients_of_one_example_each_are_refused(self, tiny: Tiny):
-        with pytest.raises(ConfigError, match="needs a client with at least two training examples, got none"):
+        with pytest.raises(
+            ConfigError, match="needs an honest client with at least two examples to train on, got none"
+        ):
             world_of(tiny(*AT_CLIENTS, "federation=iid", "scenario.clients=120"))
+
+    def test_clients_that_are_all_malicious_are_refused(self, tiny: Tiny):
+        with pytest.raises(ConfigError, match="needs an honest client"):
+            world_of(tiny(*AT_CLIENTS, "scenario.malicious=6", "attack=sign_flip"))
 
 
 class TestScores:
@@ -102,6 +110,25 @@ class TestScores:
         rows = personal_models(world.exp, world, state, np.arange(6))
         by_hand = [scores_by_hand(world, row, client)[1] for client, row in enumerate(rows)]
         assert validation.score(world.exp, world, state).metrics["accuracy"] == pytest.approx(np.mean(by_hand))
+
+
+PRIVATE = ("privacy=client_central", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-5")
+
+
+def test_a_stop_rule_that_looks_at_clients_is_refused_where_they_are_promised_privacy(tiny: Tiny):
+    words = (*PRIVATE, "aggregator.weighting=uniform", "stop=patience")
+    compatibility.refuse(spec.build(tiny(*words)))
+    compatibility.refuse(spec.build(tiny(*words[:-1], *AT_CLIENTS)))
+    with pytest.raises(ConfigError, match=r"stop=patience ends the run by how .*; use evaluation.validation_at=null"):
+        compatibility.refuse(spec.build(tiny(*words, *AT_CLIENTS)))
+
+
+def test_models_are_tuned_first_if_that_is_asked_for(tiny: Tiny):
+    world, state = after_two_rounds(tiny, "evaluation.fine_tune_epochs=2")
+    rows = personal_models(world.exp, world, state, np.arange(6))
+    assert not torch.equal(rows[0], state.models[0].flat)
+    by_hand = [scores_by_hand(world, row, client)[0] for client, row in enumerate(rows)]
+    assert validation.score(world.exp, world, state).loss == pytest.approx(np.mean(by_hand), rel=1e-6)
 
 
 def test_the_table_has_them_and_workers_change_nothing(tiny: Tiny, tmp_path: Path):
