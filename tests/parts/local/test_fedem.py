@@ -318,7 +318,7 @@ def test_refusals(tiny: Tiny, words: tuple[str, ...], complaint: str):
 def test_losses_that_are_no_log_probabilities_are_refused(tiny: Tiny):
     exp = spec.build(tiny(*FEDEM))
     compatibility.refuse(exp)
-    complaint = "^local=fedem weighs examples by their probabilities, .*; use loss=cross_entropy$"
+    complaint = "^local=fedem weighs examples by their probabilities, .*; use loss=cross_entropy, or local=sgd$"
     with pytest.raises(ConfigError, match=complaint):
         compatibility.refuse(replace_unchecked(exp, loss=Costing(cost="usual")))
     with pytest.raises(ConfigError, match=complaint):
