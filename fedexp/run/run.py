@@ -169,7 +169,8 @@ def _remaining_rounds(folder: Path, world: World, state: State) -> Iterator[tupl
     except (RunError, OSError):
         raise
     except Exception as error:
-        if not state.round or world.pool.size > 1:  # with other processes it may be one of them that failed
+        may_be_of_others = world.pool.size > 1 and isinstance(error, RuntimeError)  # one of them may have died
+        if not state.round or may_be_of_others:
             raise
         message = str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}"
         raise ConfigError(

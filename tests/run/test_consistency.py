@@ -11,6 +11,9 @@ from composing import MADE, TINY
 from kept import kept_bytes
 
 from fedexp.cli import main
+from fedexp.config import saved_config
+from fedexp.core.errors import ConfigError
+from fedexp.run.run import complete
 
 ROUNDS = 6
 TABLES = ("metrics.csv", "clients.csv", "digests.csv")
@@ -155,6 +158,17 @@ def test_a_memory_that_no_round_can_begin_from_is_told_in_one_line(folder: Path,
     told = complaint(capsys)
     assert "cannot go on from its state after round 5: " in told
     assert "delete state.pt to go on from the state before it" in told
+
+
+def test_so_it_is_with_two_workers(folder: Path):
+    for name in TABLES:
+        cut(folder / name, 5)
+    content = torch.load(folder / "state.previous.pt", weights_only=True)
+    content["memory"]["aggregator"] = {"0": 3}
+    torch.save(content, folder / "state.pt")
+    config = saved_config.read(folder).config
+    with pytest.raises(ConfigError, match="cannot go on from its state after round 5: "):
+        complete({**config, "engine": {**config["engine"], "workers": 2}}, folder)
 
 
 def test_a_state_that_was_to_stay_is_kept_where_the_kill_came_between(folder: Path):

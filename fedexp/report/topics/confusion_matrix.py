@@ -74,6 +74,7 @@ def _picture(method: Method) -> Picture:
 def _read_counts(table: "pd.DataFrame", name: str) -> np.ndarray:
     """The counts `[K, K]`."""
     cells = table.iloc[:, 1:]
-    if not cells.size or len(cells) != cells.shape[1] or any(kind.kind != "i" for kind in cells.dtypes):
-        raise ConfigError(f"{name} must have whole numbers, as many rows as columns; is it damaged?")
+    is_whole = all(kind.kind == "i" for kind in cells.dtypes) and bool((cells >= 0).to_numpy().all())
+    if not cells.size or len(cells) != cells.shape[1] or not is_whole:
+        raise ConfigError(f"{name} must have whole numbers from 0 on, as many rows as columns; is it damaged?")
     return cells.to_numpy()

@@ -210,8 +210,10 @@ def _read_counts(path: Path) -> "pd.DataFrame":
     names = names_by_client(path)
     counts = run_tables.read_frame(path).iloc[:, 3 if names else 2 :]
     for name, column in counts.items():
-        if column.dtype.kind != "i" and len(column):
-            raise ConfigError(f"{display_path(path)} must have whole numbers in its column {name}; is it damaged?")
+        if len(column) and (column.dtype.kind != "i" or column.min() < 0):
+            raise ConfigError(
+                f"{display_path(path)} must have whole numbers from 0 on in its column {name}; is it damaged?"
+            )
     return counts.set_axis([label(client, names) for client in range(len(counts))]) if names else counts
 
 

@@ -46,9 +46,13 @@ def test_of_many_classes_there_are_no_numbers(make_run: MakeRun):
     assert len(axes.get_yticks()) == 25
 
 
-@pytest.mark.parametrize("table", ["true class,cat,dog\ncat,7,3\n", "true class,cat\ncat,many\n", "true class\n"])
+@pytest.mark.parametrize(
+    "table", ["true class,cat,dog\ncat,7,3\n", "true class,cat\ncat,many\n", "true class,cat\ncat,-1\n"]
+)
 def test_a_damaged_table_is_one_line(make_run: MakeRun, table: str):
     folder = make_run("run")
     (folder / "confusion_matrix.csv").write_text(table)
-    with pytest.raises(ConfigError, match=r"confusion_matrix\.csv must have whole numbers, as many rows as columns"):
+    with pytest.raises(
+        ConfigError, match=r"confusion_matrix\.csv must have whole numbers from 0 on, as many rows as columns"
+    ):
         section_of(folder)

@@ -112,10 +112,10 @@ def test_of_very_many_federations_the_first_are_drawn(make_run, tmp_path):
     assert part.note.endswith("The first 8 of 10 federations.")
 
 
-@pytest.mark.parametrize("row", ["0,1,x", "0,1,", "0,1,0.5"])
+@pytest.mark.parametrize("row", ["0,1,x", "0,1,", "0,1,0.5", "0,1,-1"])
 def test_what_is_no_number_of_examples_is_named(make_run, tmp_path, row):
     (make_run("0") / "federation.csv").write_text(f"client,examples,cat\n{row}\n")
-    with pytest.raises(ConfigError, match="must have whole numbers in its column cat; is it damaged"):
+    with pytest.raises(ConfigError, match="must have whole numbers from 0 on in its column cat; is it damaged"):
         federation.find_partitions(group_runs(collect_runs([tmp_path])[0]))
 
 
