@@ -75,7 +75,7 @@ def _definition(group: str, option: str) -> dict[str, Any]:
 def name_setters(config: DictConfig, overrides: Sequence[str]) -> Iterator[None]:
     """Says in a refusal of a composed config of a value in it which bundle set it, if nobody typed it.
 
-    Also says which algorithm the part to use goes instead of.
+    Where it advises another part than the algorithm chooses, it says to leave the algorithm out.
     """
     try:
         yield

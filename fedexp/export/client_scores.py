@@ -3,6 +3,7 @@
 import numpy as np
 
 from fedexp.core.values import Weights
+from fedexp.parts.federation.partition import Partition
 from fedexp.simulation.world import World
 
 ScoredData = tuple[str, dict[str, float]]  # what the examples are, and the loss and metrics on them
@@ -10,7 +11,7 @@ ScoredData = tuple[str, dict[str, float]]  # what the examples are, and the loss
 
 def client_scores(world: World, weights: Weights, client: int) -> list[ScoredData]:
     """The scores of a client's model on each data that there is to judge it by, its own first."""
-    shard, scorer = _held_out(world, client), world.scorer
+    shard, scorer = _shard(world, world.held_out, client), world.scorer
     scored = []
     if len(shard):
         data = world.client_eval_data
@@ -25,16 +26,15 @@ def client_scores(world: World, weights: Weights, client: int) -> list[ScoredDat
 
 def example_counts(world: World, client: int) -> str:
     """How many examples a client trains on and holds out, in words."""
-    held_out = len(_held_out(world, client))
+    held_out, validation = (len(_shard(world, part, client)) for part in (world.held_out, world.client_validation))
     kind = "test examples are its own" if world.exp.evaluation.own_test else "it held out"
     behind = f", {held_out:,} more {kind}" if held_out else ""
-    if world.partition.clients == world.sites.clients and (count := int(world.client_validation.sizes[client])):
-        behind += f", {count:,} more are for validation"
+    behind += f", {validation:,} more are for validation" if validation else ""
     return f"{len(world.partition.shard(client)):,} training examples{behind}"
 
 
-def _held_out(world: World, client: int) -> np.ndarray:
-    """What of `client_eval_data` the client measures its model on, `[n]`; none where one client pools all data."""
+def _shard(world: World, partition: Partition, client: int) -> np.ndarray:
+    """What a client holds of a partition for other purposes than training, `[n]`; none where one pools all data."""
     if world.partition.clients != world.sites.clients:
         return np.zeros(0, np.int64)
-    return world.held_out.shard(client)
+    return partition.shard(client)

@@ -16,7 +16,6 @@ from omegaconf import OmegaConf
 from fedexp.config import saved_config
 from fedexp.config.compose import Composer, Request, make_composer, resolve_config
 from fedexp.config.location import conf_dir
-from fedexp.config.override_text import short_text
 from fedexp.config.resolvers import words_with_environment
 from fedexp.config.trust import Trust
 from fedexp.core.errors import ConfigError
@@ -71,17 +70,17 @@ class Search(Budget):
 
     def _validate(self, composer: Composer, config: Any) -> ValidRun:
         first, metrics = [dimension.extreme_overrides()[0] for dimension in self.space.dimensions], {}
-        holders: set[str] = set()
+        validation_holders = set()
         for number, method in enumerate(self.space.methods):
             words = [*method, *first, self.space.seeds[0]]
             _, valid_run = validate_point(composer, config, self.point(number, words))
             metrics.setdefault(valid_run.exp.metrics[0], valid_run)
-            holders.add(short_text(valid_run.exp.evaluation.validation_at))
+            validation_holders.add(valid_run.exp.evaluation.validation_at)
         if len(metrics) > 1:
             raise ConfigError(
                 f"a search must have one main metric for all methods, got {', '.join(metrics)}; set evaluation.metrics"
             )
-        if len(holders) > 1:
+        if len(validation_holders) > 1:
             raise ConfigError("a search must have one evaluation.validation_at for all methods, got clients and null")
         for dimension in self.space.dimensions:
             for end in dimension.extreme_overrides()[1:]:

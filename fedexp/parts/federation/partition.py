@@ -29,6 +29,10 @@ class Partition:
         """Number of examples of each client, int64 [N]."""
         return np.diff(self.offsets)
 
+    def holders(self, excluded: np.ndarray) -> np.ndarray:
+        """The clients `[n]` that hold examples, ascending, without those `excluded [m]`."""
+        return np.setdiff1d(np.flatnonzero(self.sizes), excluded)
+
     def shard(self, client: int) -> np.ndarray:
         """The example indices `[n]` of one client."""
         return self.indices[self.offsets[client] : self.offsets[client + 1]]

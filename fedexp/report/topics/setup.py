@@ -159,17 +159,16 @@ def _local_work(run: Run) -> str:
 def _held_out(run: Run) -> str:
     """What of the training data no client trains on, and which clients never train."""
     config, count = run.config, (run.summary or {}).get("validation_examples")
-    fraction = config.get("evaluation.validation_fraction")
-    validated = bool(count) or bool(config.get("evaluation.validation"))
+    is_validated = bool(count) or bool(config.get("evaluation.validation"))
+    share = config.get("evaluation.validation_fraction") if is_validated else None
     at_clients = config.get("evaluation.validation_at") == "clients"
+    of_server, of_clients = (None, share) if at_clients else (share, None)
     split = ", one class after the other" * (config.get("evaluation.personal_split") == "by_class")
     parts = {
-        "of the training examples for validation": fraction if validated and not at_clients else None,
+        "of the training examples for validation": of_server,
         "of the training examples as public data": config.get("scenario.public_fraction"),
         f"of each client's examples to measure its model on{split}": config.get("evaluation.personal_fraction"),
-        "of each client's remaining examples for validation of its model": fraction
-        if validated and at_clients
-        else None,
+        "of each client's remaining examples for validation of its model": of_clients,
         "of the clients never train": config.get("evaluation.unseen_fraction"),
     }
     return ", ".join(f"{100 * share:g} % {text}" for text, share in parts.items() if isinstance(share, float) and share)

@@ -20,6 +20,7 @@ from fedexp.core.random_streams import stream
 from fedexp.core.values import State, Weights
 from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.maths.spread import best_tenth, deviation, jain, worst_tenth
+from fedexp.parts.federation.partition import Partition
 from fedexp.scoring.metrics import MetricSet
 from fedexp.simulation.measures.fine_tuning import tune_rows
 from fedexp.simulation.personal_columns import restore_personal
@@ -91,7 +92,12 @@ def last_scores(world: World, state: State, data: str, make_work: Callable[[], W
 
 def measured_clients(exp: Experiment, world: World) -> np.ndarray:
     """The clients `[n]` whose models are measured, ascending."""
-    return sample_clients(exp, np.setdiff1d(np.flatnonzero(world.held_out.sizes), world.malicious), "personal_clients")
+    return sample_holders(exp, world, world.held_out)
+
+
+def sample_holders(exp: Experiment, world: World, partition: Partition) -> np.ndarray:
+    """The honest clients `[n]` with examples of a partition whose models are measured on them, ascending."""
+    return sample_clients(exp, partition.holders(world.malicious), "personal_clients")
 
 
 def sample_clients(exp: Experiment, candidates: np.ndarray, name: str) -> np.ndarray:

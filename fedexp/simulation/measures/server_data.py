@@ -17,7 +17,7 @@ from fedexp.core.values import State, Weights
 from fedexp.scoring.metrics import MetricSet
 from fedexp.scoring.scorer import DeferredScore, Scores
 from fedexp.scoring.side_stream import PendingScore
-from fedexp.simulation.measures.own_models import keep_scores, last_scores, sample_clients, scoring_work
+from fedexp.simulation.measures.own_models import keep_scores, last_scores, sample_holders, scoring_work
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 from fedexp.training.client.examples import Examples
@@ -100,5 +100,4 @@ def score(exp: Experiment, world: World, state: State, examples: Examples) -> Sc
 
 def alone_clients(exp: Experiment, world: World) -> np.ndarray:
     """The clients `[n]` whose own models are scored where each trains alone, ascending."""
-    holders = np.setdiff1d(np.flatnonzero(world.partition.sizes), world.malicious)
-    return sample_clients(exp, holders, "personal_clients")
+    return sample_holders(exp, world, world.partition)

@@ -6,13 +6,12 @@ Malicious clients, and those without such examples, are left out; of more than `
 sample is scored, the same in every round.
 """
 
-import numpy as np
 import torch
 
 from fedexp.core.values import State, Weights
 from fedexp.scoring.scorer import Scores
 from fedexp.simulation.measures import server_data
-from fedexp.simulation.measures.own_models import sample_clients, scoring_work
+from fedexp.simulation.measures.own_models import sample_holders, scoring_work
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 
@@ -21,8 +20,7 @@ def score(exp: Experiment, world: World, state: State) -> Scores:
     """The scores of a state's models on validation data, now."""
     if world.validation is not None:
         return server_data.score(exp, world, state, world.validation)
-    holders = np.setdiff1d(np.flatnonzero(world.client_validation.sizes), world.malicious)
-    owner, width = sample_clients(exp, holders, "personal_clients"), server_data.score_width(world)
+    owner, width = sample_holders(exp, world, world.client_validation), server_data.score_width(world)
 
     def score_model(site: int, weights: Weights) -> torch.Tensor:
         index = world.train.to_device(world.client_validation.shard(site))

@@ -91,8 +91,7 @@ def refuse_numbers(exp: Experiment, clients: int | None) -> None:
             f"engine.precision=bf16 would round the gradients of single examples, which privacy={option(exp.privacy)} "
             "clips; use engine.precision=float32"
         )
-    validates = exp.needs_validation and not exp.evaluation.validates_at_clients
-    validation = exp.evaluation.validation_fraction if validates else 0.0
+    validation = exp.server_validation_share
     if exp.scenario.public_fraction + validation >= 1:
         raise ConfigError(
             f"scenario.public_fraction={exp.scenario.public_fraction:g} and evaluation.validation_fraction="

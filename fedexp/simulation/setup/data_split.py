@@ -62,7 +62,9 @@ def split_data(exp: Experiment, data: Data) -> tuple[DataSplit, Data]:
         labels = data.train.y.numpy() if exp.evaluation.personal_split == "by_class" else None
         draws = stream(exp.seed, "held_out")
         partition, held_out = hold_out(partition, exp.evaluation.personal_fraction, draws, labels)
-    partition, client_validation = hold_out_validation(exp, partition)
+    partition, client_validation = hold_out(
+        partition, exp.client_validation_share, stream(exp.seed, "client_validation")
+    )
     partition, judging = hold_out(partition, exp.local.judging_fraction, stream(exp.seed, "judging"))
     if not len(partition.indices):
         raise ConfigError(
@@ -127,10 +129,8 @@ def split_validation(exp: Experiment, examples: int) -> tuple[np.ndarray, np.nda
     Raises:
         ConfigError: it needs some, but there is none.
     """
-    if not exp.needs_validation or exp.evaluation.validates_at_clients:
-        return np.arange(examples), np.arange(0)
-    count = int(exp.evaluation.validation_fraction * examples)
-    if not count:
+    count = int(exp.server_validation_share * examples)
+    if exp.server_validation_share and not count:
         raise ConfigError(
             "evaluation.validation_fraction must leave the server at least one of the training examples, got "
             f"{exp.evaluation.validation_fraction:g} of {examples}; raise it"
@@ -138,18 +138,9 @@ def split_validation(exp: Experiment, examples: int) -> tuple[np.ndarray, np.nda
     return draw_numbers(exp, "validation", np.arange(examples), count)
 
 
-def hold_out_validation(exp: Experiment, partition: Partition) -> tuple[Partition, Partition]:
-    """Splits what clients hold into what they train on and their validation examples, if a part needs these."""
-    is_asked = exp.needs_validation and exp.evaluation.validates_at_clients
-    fraction = exp.evaluation.validation_fraction if is_asked else 0.0
-    return hold_out(partition, fraction, stream(exp.seed, "client_validation"))
-
-
 def refuse_no_validation(exp: Experiment, client_validation: Partition, malicious: np.ndarray) -> None:
     """Raises ConfigError where clients are to set validation examples apart, but none can but the `malicious [n]`."""
-    if not (exp.needs_validation and exp.evaluation.validates_at_clients):
-        return
-    if not len(np.setdiff1d(np.flatnonzero(client_validation.sizes), malicious)):
+    if exp.client_validation_share and not len(client_validation.holders(malicious)):
         raise ConfigError(
             "evaluation.validation_at=clients needs an honest client with at least two examples to train on, got none; "
             "have fewer clients, or use evaluation.validation_at=null"

@@ -148,6 +148,19 @@ class Experiment(Part):
         return self.evaluation.validation or any(getattr(part, "needs_validation", False) for _, part in self.parts())
 
     @property
+    def server_validation_share(self) -> float:
+        """The share of the training examples that the server keeps for validation."""
+        return self.evaluation.validation_fraction if self._validates(at_clients=False) else 0.0
+
+    @property
+    def client_validation_share(self) -> float:
+        """The share of what it would train on that each client sets apart for validation."""
+        return self.evaluation.validation_fraction if self._validates(at_clients=True) else 0.0
+
+    def _validates(self, *, at_clients: bool) -> bool:
+        return self.needs_validation and self.evaluation.validates_at_clients == at_clients
+
+    @property
     def metric_entries(self) -> tuple[str, ...]:
         """What is measured besides the loss, the main metric first: names of ours, or functions `module:function`."""
         return self.evaluation.metrics or self.loss.metrics

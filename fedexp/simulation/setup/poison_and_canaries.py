@@ -25,7 +25,7 @@ def poison_data(exp: Experiment, data: Data, partition: Partition, malicious: np
 
 def draw_canaries(exp: Experiment, data: Data, partition: Partition, malicious: np.ndarray) -> Canaries:
     """Draws the audit's canaries for the clients with examples, except `malicious [n]`."""
-    honest = np.setdiff1d(np.flatnonzero(partition.sizes), malicious)
+    honest = partition.holders(malicious)
     return exp.audit.plant(data.train, honest, len(data.class_names), stream(exp.seed, "audit"))
 
 

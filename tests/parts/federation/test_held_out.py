@@ -67,3 +67,8 @@ def test_by_class_what_others_hold_does_not_matter():
     _, held = hold_out(WHOLE, 0.4, stream(0, "held_out"), labels)
     _, again = hold_out(partition([13, 14, 15], WHOLE.shard(0).tolist()), 0.4, stream(0, "held_out"), labels)
     assert again.shard(1).tolist() == held.shard(0).tolist()
+
+
+def test_holders_are_those_with_examples_but_for_some():
+    assert WHOLE.holders(np.array([], np.int64)).tolist() == [0, 2, 3, 4]
+    assert WHOLE.holders(np.array([1, 3])).tolist() == [0, 2, 4]
