@@ -7,7 +7,6 @@ looked at, stop; local epochs, steps and batches; megabytes sent). Local, centra
 data may be compared: what sets them apart is told.
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from fedexp.commands.arguments.parsing import InvalidArgument, Parser, complete_
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path, shell_path, write_atomically
-from fedexp.process.terminal import width
+from fedexp.process.terminal import print_text, width
 from fedexp.run.folders import OUTPUTS, is_run, is_sweep
 
 if TYPE_CHECKING:
@@ -92,8 +91,7 @@ def act(words: list[str]) -> int:
         if arguments.json:
             content |= {**page.document(comparison, method_pairs), "failed": failed, "written": written}
         text_report = page.markdown(comparison, method_pairs, None, width(arguments.wide))
-        sys.stdout.write(text_report + "".join(f"written  {display_path(path)}\n" for path in written))
-        sys.stdout.flush()
+        print_text(text_report + "".join(f"written  {display_path(path)}\n" for path in written))
     return report_failed(failed)
 
 
@@ -209,7 +207,13 @@ def _write_page(
     """The page or table that was asked for, whole or absent."""
     if out is None:
         return []
-    write_atomically(out, _content(out.suffix, comparison, method_pairs, pictures).encode())
+    from fedexp.report.pages.write_page import write_page
+
+    content = _content(out.suffix, comparison, method_pairs, pictures)
+    if out.suffix == ".csv":
+        write_atomically(out, content.encode())
+    else:
+        write_page(out, content)
     return [out]
 
 

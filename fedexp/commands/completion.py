@@ -4,11 +4,11 @@ bash and zsh: eval "$(fedexp completion bash)" in ~/.bashrc, zsh in ~/.zshrc
 fish:         fedexp completion fish > ~/.config/fish/completions/fedexp.fish
 """
 
-import sys
 from collections.abc import Iterable
 
 from fedexp.commands.arguments.parsing import COMMANDS, Parser, long_names, parser_of
 from fedexp.core.errors import ConfigError
+from fedexp.process.terminal import print_text
 
 BASH = """\
 _fedexp_complete() {
@@ -41,7 +41,7 @@ def act(words: list[str]) -> int:
     shells = build_parser().read(words).shells
     if len(shells) != 1 or shells[0] not in SCRIPTS:
         raise ConfigError(f"completion needs a shell: {', '.join(SCRIPTS)}; got {' '.join(shells) or 'none'}")
-    sys.stdout.write(SCRIPTS[shells[0]])
+    print_text(SCRIPTS[shells[0]])
     return 0
 
 

@@ -8,7 +8,6 @@ goes on after a kill, and with more --seeds it adds them.
 """
 
 import hashlib
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from fedexp.commands.arguments.parsing import Parser, complete_folder, folder_pa
 from fedexp.commands.arguments.trust_flag import add_trust_flag, trust_of
 from fedexp.config.trust import Trust, remember_modules
 from fedexp.core.errors import ConfigError
+from fedexp.process.terminal import print_text
 from fedexp.run import folders
 
 
@@ -58,8 +58,8 @@ def act(words: list[str]) -> int:
     trust = Trust(composed=True) if is_new else trust_of(arguments)
     with silence_stdout(arguments.quiet):
         if note := next(filter(None, map(describe_judge, experiments)), ""):
-            sys.stdout.write(f"note  {note}\n")
-        sys.stdout.write(run_contest(plan, contest_folder, arguments.jobs, trust))
+            print_text(f"note  {note}\n")
+        print_text(run_contest(plan, contest_folder, arguments.jobs, trust))
     return 0
 
 
@@ -70,5 +70,5 @@ def resume(contest_folder: Path, words: Sequence[str], jobs: int, trust: Trust) 
     from fedexp.contest.contest import run_contest
     from fedexp.contest.plan import load
 
-    sys.stdout.write(run_contest(load(contest_folder, trust), contest_folder, jobs, trust))
+    print_text(run_contest(load(contest_folder, trust), contest_folder, jobs, trust))
     return 0

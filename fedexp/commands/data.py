@@ -1,6 +1,5 @@
 """Check or download the files of datasets."""
 
-import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from fedexp.config import catalog
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.core.part import build
+from fedexp.process.terminal import print_text
 
 if TYPE_CHECKING:
     from fedexp.parts.dataset.contract import Dataset
@@ -78,8 +78,7 @@ def check_files(verb: str, datasets: "Mapping[str, Dataset]", directory: Path) -
 
 
 def _write_line(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    print_text(f"{text}\n")
 
 
 def _keys(words: list[str], names: list[str]) -> dict[str, object]:

@@ -7,7 +7,6 @@ fedexp predict asks it about new rows. Without --round it is the newest saved st
 this client uses: its cluster's, with what it keeps for itself. K is the number of a client, or its name.
 """
 
-import sys
 from pathlib import Path
 
 from fedexp.commands.arguments import candidates
@@ -17,6 +16,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted import refuse_special_files
 from fedexp.process import logs
+from fedexp.process.terminal import print_text
 from fedexp.run import folders
 
 
@@ -57,5 +57,5 @@ def act(words: list[str]) -> int:
     lines = [f"  {name:{width}}  {text.replace('`', '')}" for name, text in files.items()]
     if SOURCE not in files:
         lines.append(f"note  no {SOURCE}: the card says why, and how the network is made then")
-    sys.stdout.write("\n".join([display_path(arguments.to), *lines, ""]))
+    print_text("\n".join([display_path(arguments.to), *lines, ""]))
     return 0

@@ -1,7 +1,6 @@
 """`fedexp run` and `fedexp resume`: checked first, then handed to Hydra, in a folder of its own."""
 
 import logging
-import sys
 from argparse import Namespace
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from fedexp.files.failure import TRACEBACK
 from fedexp.files.summary_bounds import Bound
 from fedexp.process import logs
 from fedexp.process.exits import exit_on_error
+from fedexp.process.terminal import print_text
 from fedexp.process.torchrun import rank
 from fedexp.run import change_tracker, folders
 from fedexp.run.validate import ValidRun, refuse_bounds, validate_config
@@ -234,7 +234,7 @@ def _show_config(composer: Composer, request: Request, arguments: Namespace) -> 
             explain_unknown_key(arguments.package, [key for key in shown_keys if key.partition(".")[0] != "hydra"])
         )
     if arguments.package and shown_keys.get(arguments.package, "") is None:
-        sys.stdout.write("null\n")
+        print_text("null\n")
         return
     with composer.explain_errors(request.config_name, request.overrides):
         composer.hydra.show_cfg(

@@ -3,7 +3,6 @@
 * marks the default. E.g. fedexp list; fedexp list selector; fedexp list selector greedyfed; fedexp list scenario
 """
 
-import sys
 import textwrap
 from argparse import Namespace
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from fedexp.config.override_text import plain_text
 from fedexp.config.vocabulary.hints import option_hint, pairs_called
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
+from fedexp.process.terminal import print_text
 
 RUN = """
 
@@ -57,7 +57,7 @@ def act(words: list[str]) -> int:
             list_entries = (entries.groups, entries.options, entries.keys)[len(names)]
             content |= list_entries(*names, config_dir=arguments.config_dir)
         else:
-            sys.stdout.write(text)
+            print_text(text)
     return 0
 
 

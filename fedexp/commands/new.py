@@ -7,13 +7,13 @@ parts: selector, aggregator, model and so on.
 
 import errno
 import shlex
-import sys
 from pathlib import Path
 
 from fedexp.commands.arguments.parsing import Parser, complete_folder, folder_path
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
 from fedexp.new.new import groups, trial_command, write
+from fedexp.process.terminal import print_text
 
 
 def build_parser() -> Parser:
@@ -39,7 +39,7 @@ def act(words: list[str]) -> int:
             raise
         raise ConfigError(f"cannot write below {display_path(into)}: {error.strerror}; give another --into") from error
     change_folder = "" if into.resolve() == Path.cwd() else f"cd {shlex.quote(display_path(into))} && "
-    sys.stdout.write(
+    print_text(
         "".join(f"{display_path(path)}\n" for path in written)
         + f"\nTry it:  {change_folder}{trial_command(group, name)}\n"
     )

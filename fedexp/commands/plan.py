@@ -10,13 +10,13 @@ A - stands for what was not found in time. What happens meanwhile goes to stderr
 point.
 """
 
-import sys
 import time
 
 from fedexp.commands.arguments.parsing import Parser
 from fedexp.commands.run import add_run_options
 from fedexp.core.errors import ConfigError
 from fedexp.process import logs
+from fedexp.process.terminal import print_text
 from fedexp.process.torchrun import under_torchrun
 
 
@@ -46,5 +46,5 @@ def act(words: list[str]) -> int:
             voice.begin_step("reading the config", print_now=False)
             wanted = request.compose(arguments)
             estimate = plan(wanted.run, start_time, loaded_s, voice)
-    sys.stdout.write((table.as_json if arguments.json else table.table)(estimate, wanted))
+    print_text((table.as_json if arguments.json else table.table)(estimate, wanted))
     return 0

@@ -7,7 +7,6 @@ likeliest class and the probability of each, or the numbers. Missing cells, text
 out of their range are told by column. Nothing in EXPORT is run.
 """
 
-import sys
 from pathlib import Path
 
 from fedexp.commands.arguments.parsing import Parser, complete_folder, folder_path
@@ -16,6 +15,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted import refuse_special_files
 from fedexp.process import logs
+from fedexp.process.terminal import print_text
 
 
 def build_parser() -> Parser:
@@ -46,6 +46,6 @@ def act(words: list[str]) -> int:
         from fedexp.predict.predict import predict
 
         count, notes = predict(export, rows, arguments.to, trust_of(arguments), overwrite=arguments.overwrite)
-    sys.stdout.write(f"{count:,} answers in {display_path(arguments.to)}\n")
-    sys.stdout.writelines(f"note  {note}\n" for note in notes)
+    print_text(f"{count:,} answers in {display_path(arguments.to)}\n")
+    print_text("".join(f"note  {note}\n" for note in notes))
     return 0

@@ -9,7 +9,6 @@ A table is code: the words of its cells may name any function of any module. Run
 script.
 """
 
-import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.process.exits import FAILURE, interruptible, print_error
-from fedexp.process.terminal import width
+from fedexp.process.terminal import print_text, width
 from fedexp.replay import catalog
 from fedexp.run.folders import OUTPUTS
 
@@ -63,7 +62,7 @@ def act(words: list[str]) -> int:
     with json_document(arguments.json) as content:
         if named:
             return _replay(arguments, named[0], launcher, content)
-        sys.stdout.write(_list_tables(arguments.into, content))
+        print_text(_list_tables(arguments.into, content))
     return 0
 
 
@@ -80,10 +79,10 @@ def _replay(arguments: Namespace, name: str, launcher: list[str], content: dict[
     lines = page.judge_cells(chosen, results.read(table_folder))
     for name, text in page.documents(chosen, lines, display_path(arguments.into)).items():
         write_atomically(table_folder / name, text.encode())
-    sys.stdout.write(
+    print_text(
         page.grid(lines).fit_width(width(), f"see {display_path(table_folder / page.PAGE)}", page.Grid.aligned_text)
     )
-    sys.stdout.write(f"{page.describe_counts(lines)}\npage  {display_path(table_folder / page.PAGE)}\n")
+    print_text(f"{page.describe_counts(lines)}\npage  {display_path(table_folder / page.PAGE)}\n")
     cells = page.grid(lines)
     content |= {"table": chosen.name, "page": table_folder / page.PAGE, "failed": [str(failure) for failure in failed]}
     content["cells"] = [

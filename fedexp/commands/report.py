@@ -6,7 +6,6 @@ needs nothing else. Or it ends in .md: the folder named like it then holds the p
 and LaTeX. Or it ends in .tex: the tables alone (booktabs).
 """
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from fedexp.commands.arguments.json_document import add_json_flag, json_document
 from fedexp.commands.arguments.parsing import InvalidArgument, Parser, complete_folder
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path, shell_path
-from fedexp.process.terminal import escape_controls, width
+from fedexp.process.terminal import print_text, width
 from fedexp.run.folders import OUTPUTS, is_run, is_sweep
 
 if TYPE_CHECKING:
@@ -72,9 +71,9 @@ def act(words: list[str]) -> int:
         if arguments.json:
             content |= {"page": page, "tables": documents, "notes": notes}
         for title, table in titled_grids:
-            sys.stdout.write(f"{title}\n\n{table.fit_width(width(arguments.wide), '--wide shows them')}\n")
-        lines = [f"note  {escape_controls(' '.join(note.split()))}" for note in notes]
-        sys.stdout.write("".join(f"{line}\n" for line in (*lines, f"page  {display_path(page)}")))
+            print_text(f"{title}\n\n{table.fit_width(width(arguments.wide), '--wide shows them')}\n")
+        lines = [f"note  {' '.join(note.split())}" for note in notes]
+        print_text("".join(f"{line}\n" for line in (*lines, f"page  {display_path(page)}")))
     return 0
 
 

@@ -5,7 +5,6 @@ key=choice(X,Y). Compared, each on its own N trials: what is listed with commas 
 seed=0,1,2 makes every trial the mean over three seeds. No look is taken at test data.
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -16,6 +15,7 @@ from fedexp.commands.arguments.json_document import add_json_flag, json_document
 from fedexp.commands.arguments.parsing import Parser, complete_folder, folder_path, integer_at_least
 from fedexp.config.trust import Trust, remember_modules
 from fedexp.core.errors import ConfigError
+from fedexp.process.terminal import print_text
 from fedexp.run import folders
 
 
@@ -56,8 +56,8 @@ def act(words: list[str]) -> int:
     trust = Trust(composed=True)
     with json_document(arguments.json) as content:
         if note := describe_judge(exp):
-            sys.stdout.write(f"note  {note}\n")
-        sys.stdout.write(run_search(search_folder, arguments.jobs, trust))
+            print_text(f"note  {note}\n")
+        print_text(run_search(search_folder, arguments.jobs, trust))
         if arguments.json:
             content |= describe(search_folder, trust)
     return 0
@@ -72,5 +72,5 @@ def resume(search_folder: Path, words: Sequence[str], jobs: int, trust: Trust) -
     from fedexp.search.search import run_search
 
     node = change_tracker.tracker_from_words(words, trust.config_dir)
-    sys.stdout.write(run_search(search_folder, jobs, change_tracker.extend_trust(trust, node), node))
+    print_text(run_search(search_folder, jobs, change_tracker.extend_trust(trust, node), node))
     return 0

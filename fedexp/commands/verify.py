@@ -17,7 +17,6 @@ of your own, whose cells are then run: a table is code.
 """
 
 import secrets
-import sys
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +30,7 @@ from fedexp.files.atomic import display_path
 from fedexp.files.untrusted import refuse_special_files
 from fedexp.process import logs
 from fedexp.process.exits import FAILURE, CommandExit
-from fedexp.process.terminal import escape_controls
+from fedexp.process.terminal import print_text
 from fedexp.process.torchrun import under_torchrun
 from fedexp.run import folders
 
@@ -119,8 +118,7 @@ WITHIN_ROUNDING = 3  # the exit code where nothing differs, but bits could not b
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(f"{escape_controls(text)}\n")
-    sys.stdout.flush()
+    print_text(f"{text}\n")
 
 
 def _folder(folder: Path) -> Path:

@@ -5,7 +5,6 @@ The folder holds `contest.yaml`, `search/METHOD` (a search each), `runs/METHOD/s
 same contest may have more seeds later: no search has seen them, and the trials stay as they were.
 """
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.open_folders import make_folder
 from fedexp.files.untrusted import refuse_special_files
 from fedexp.process.exits import resumable
+from fedexp.process.terminal import print_text
 from fedexp.run import folders
 from fedexp.search import search, table
 from fedexp.search.study import MethodTrials
@@ -62,10 +62,10 @@ def run_contest(plan: ContestPlan, folder: Path, jobs: int, trust: Trust) -> str
             or some of these runs did, then the page tells of the others.
     """
     if few := page.too_few_seeds(plan):
-        sys.stdout.write(f"note  {few}\n")
+        print_text(f"note  {few}\n")
     refuse_changed_below(folder, trust)
     runs = len(plan.methods) * (plan.trials + plan.seeds)
-    sys.stdout.write(
+    print_text(
         f"{len(plan.methods)} methods, each with {plan.trials} trials and {plan.seeds} runs on new seeds: {runs} in "
         f"all, in {display_path(folder)}\n"
     )
@@ -75,7 +75,7 @@ def run_contest(plan: ContestPlan, folder: Path, jobs: int, trust: Trust) -> str
         _refuse_failed(methods, failed, folder, plan.seeds)
         text = page.write(folder, plan, methods)
     if failed:
-        sys.stdout.write(text)
+        print_text(text)
         raise RunError(
             f"{len(failed)} run(s) failed, such as {display_path(failed[0].folder)}: {failed[0].message}; "
             f"fedexp resume {display_path(folder)} tries again"
@@ -107,8 +107,7 @@ def _ends_of(method: TunedMethod, ends: Sequence[PointEnd], folder: Path) -> lis
 
 
 def _tune(plan: ContestPlan, method: Contender, folder: Path, jobs: int, trust: Trust) -> TunedMethod:
-    sys.stdout.write(f"search for {method.name}\n")
-    sys.stdout.flush()
+    print_text(f"search for {method.name}\n")
     make_folder(folder)
     method_search = plan.search(method)
     search.save(method_search, folder)

@@ -11,12 +11,13 @@ from fedexp.compare import page as comparison_page
 from fedexp.compare.quantities import Quantity, client_quantity, metric_quantity
 from fedexp.contest.plan import ContestPlan
 from fedexp.contest.tuned_runs import TunedMethod, new_seeds
-from fedexp.files.atomic import display_path, write_atomically
+from fedexp.files.atomic import display_path
 from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.maths.metric_names import metric_text
 from fedexp.maths.significance import pairs_needed
 from fedexp.process.terminal import width
 from fedexp.report.draw.markdown import Grid
+from fedexp.report.pages.write_page import write_page
 from fedexp.report.read.runs import Run, collect_runs
 
 NAME, LATEX = "contest.md", "contest.tex"
@@ -59,8 +60,8 @@ def write(folder: Path, plan: ContestPlan, methods: Sequence[TunedMethod]) -> st
         for picture, columns in (("contest.png", None), (None, width()))
     )
     tables = [("Best values", best), ("Results", results), ("Sensitivity", sensitivity)]
-    write_atomically(folder / LATEX, latex.document(comparison, tables).encode())
-    write_atomically(folder / NAME, page.encode())
+    write_page(folder / LATEX, latex.document(comparison, tables))
+    write_page(folder / NAME, page)
     return f"{text}\n" + "".join(f"written  {display_path(folder / name)}\n" for name in (LATEX, NAME))
 
 

@@ -1,6 +1,5 @@
 """The runs that decide a contest: each method with its best values, on seeds that no search has seen."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from fedexp.config.compose import resolve_config
 from fedexp.config.trust import Trust
 from fedexp.contest.methods import Contender
 from fedexp.files.atomic import display_path
+from fedexp.process.terminal import print_text
 from fedexp.run import addresses, folders
 from fedexp.search.search import Search
 from fedexp.sweep.launchers.contract import Basic, PointEnd
@@ -50,8 +50,7 @@ def run_all(methods: Sequence[TunedMethod], folder: Path, seeds: int, jobs: int,
     for number, (run, end) in enumerate(run_points(missing, lambda run: run, launcher, False, trust), 1):
         failed += [end] if end.code else []
         outcome = f"failed: {end.message}" if end.code else "done"
-        sys.stdout.write(f"run {number} of {len(missing)}: {display_path(run)} {outcome}\n")
-        sys.stdout.flush()
+        print_text(f"run {number} of {len(missing)}: {display_path(run)} {outcome}\n")
     return failed
 
 

@@ -14,6 +14,7 @@ from fedexp.export.network_source import SourceError, load_source, network_sourc
 from fedexp.export.trained_model import Client, TrainedModel, load_trained
 from fedexp.files.atomic import display_path, publish, scratch_path
 from fedexp.files.safetensors import as_safetensors
+from fedexp.report.pages.write_page import write_page
 
 WEIGHTS, SAFETENSORS, SOURCE = "model.pt", "model.safetensors", "model.py"
 
@@ -65,7 +66,7 @@ def _write_files(trained: TrainedModel, folder: Path, *, as_onnx: bool) -> dict[
     if as_onnx:
         onnx.write_onnx(trained.network, trained.encoder.inputs(trained.examples), folder / onnx.NAME)
         files[onnx.NAME] = "network and weights in one file; it takes inputs, as the encoder makes them"
-    (folder / card.NAME).write_text(card.card(trained, files, obstacle), encoding="utf-8")
+    write_page(folder / card.NAME, card.card(trained, files, obstacle))
     return {card.NAME: "what this is, and how it is used", **files}
 
 

@@ -133,6 +133,12 @@ def numbers(table: "pd.DataFrame", name: str) -> "np.ndarray":
     return np.asarray(pd.to_numeric(table[name], errors="coerce"), dtype=np.float64)
 
 
+def partial_line(path: Path) -> str:
+    """What stands behind the last line break, which the readers here leave out; empty if nothing does."""
+    content = read_regular(path, LARGEST) if path.is_file() else b""
+    return content[content.rfind(b"\n") + 1 :].decode(errors="replace")
+
+
 def _complete_lines(path: Path) -> bytes:
     """The content up to the last line break; empty if there is no file."""
     if not path.is_file():

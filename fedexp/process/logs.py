@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
+from fedexp.process.terminal import EscapedFormatter
+
 _NOTES: ContextVar[set[str] | None] = ContextVar("notes of the runs so far", default=None)
 
 DATED_FORMAT = "[%(asctime)s] %(levelname)s %(message)s"
@@ -16,10 +18,12 @@ DATED_FORMAT = "[%(asctime)s] %(levelname)s %(message)s"
 def log_to(folder: Path, console: bool = True) -> None:
     """Sets logging up as `hydra.job_logging` of conf/config.yaml does, for runs that Hydra does not start."""
     file = logging.FileHandler(folder / "fedexp.log", encoding="utf-8")
-    file.setFormatter(logging.Formatter(DATED_FORMAT))
+    file.setFormatter(EscapedFormatter(DATED_FORMAT))
+    stream = logging.StreamHandler(sys.stdout)
+    stream.setFormatter(EscapedFormatter())
     root = logging.getLogger()
     root.setLevel(logging.INFO)
-    root.handlers[:] = [logging.StreamHandler(sys.stdout), file] if console else [file]
+    root.handlers[:] = [stream, file] if console else [file]
 
 
 def on_console() -> bool:

@@ -5,7 +5,6 @@ of the same words share it. Its lines in results.csv are all that the page needs
 """
 
 import math
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from fedexp.files import run_tables, summary_json
 from fedexp.files.atomic import display_path
 from fedexp.files.open_folders import make_folder, open_folder
 from fedexp.files.untrusted import refuse_special_files
+from fedexp.process.terminal import print_text
 from fedexp.replay import results
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell, PublishedTable
@@ -169,8 +169,7 @@ class Replay:
             result = read_result(job, end.folder)
             results.add(self.folder, self.table, result)
             text = result.value_text
-        sys.stdout.write(f"{job}: {text}\n")
-        sys.stdout.flush()
+        print_text(f"{job}: {text}\n")
 
 
 def describe_provenance(summary: Mapping[str, Any]) -> str:

@@ -3,7 +3,6 @@
 Several processes may work on one folder at once, here or on machines that share it: each takes the next trial.
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -25,6 +24,7 @@ from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.maths.curve_metrics import is_metric_name
 from fedexp.process import logs
 from fedexp.process.exits import resumable
+from fedexp.process.terminal import print_text
 from fedexp.run import addresses, change_tracker
 from fedexp.run.validate import ValidRun
 from fedexp.search import space, table
@@ -198,6 +198,5 @@ def _run_next_trial(
             change_tracker.write_tracker(run_folder, tracker)
         execute(study, trial, configs)
         line = [*study.method, f"#{trial.number}: {table.outcome(study, trial.number)} ", *params]
-        sys.stdout.write(" ".join(line) + "\n")
-        sys.stdout.flush()
+        print_text(" ".join(line) + "\n")
         return True

@@ -1,6 +1,5 @@
 """`fedexp run -m` and `fedexp resume` of a sweep: composes and checks it, runs its points, ranks them."""
 
-import sys
 from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -22,6 +21,7 @@ from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.files.url_credentials import without_passwords
 from fedexp.maths.curve_metrics import metric_name
 from fedexp.process.exits import FAILURE, CommandExit, resumable
+from fedexp.process.terminal import print_text
 from fedexp.process.torchrun import under_torchrun
 from fedexp.run import folders
 from fedexp.run.validate import refuse_bounds
@@ -158,9 +158,9 @@ def _conclude(folder: Path, evaluation: DictConfig) -> None:
     from fedexp.report.topics import privacy, sweep_table
 
     metric = metric_name(evaluation.metrics[0]) if evaluation.metrics else "loss"
-    sys.stdout.write(sweep_table.conclude(folder, evaluation.rank_on, metric))
-    sys.stdout.write(f"sweep  {display_path(folder / 'sweep.csv')}\n")
-    sys.stdout.write("".join(f"figure  {display_path(path)}\n" for path in privacy.conclude(folder)))
+    print_text(sweep_table.conclude(folder, evaluation.rank_on, metric))
+    print_text(f"sweep  {display_path(folder / 'sweep.csv')}\n")
+    print_text("".join(f"figure  {display_path(path)}\n" for path in privacy.conclude(folder)))
 
 
 def _read_saved(folder: Path) -> dict[str, Any]:

@@ -4,13 +4,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from fedexp.core.values import Memory
+from fedexp.files import run_tables
 from fedexp.files.atomic import display_path
 from fedexp.parts.stop.contract import Stop
 from fedexp.run import digests
 from fedexp.run.tables import first_columns
+from fedexp.simulation.measures import confusion_matrix, presence
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.verify.comparison import Difference, differing_columns, name_rounds, spans
 from fedexp.verify.record import RunRecord
+
+WRITTEN_AT_ONCE = ("client_scores.csv", confusion_matrix.NAME, presence.NAME)
 
 
 def gaps(record: RunRecord, rounds: int, stop: Stop) -> Iterator[Difference]:
@@ -49,6 +53,18 @@ def _value(text: str) -> Any:
         return float(text or "nan")
     except ValueError:
         return text
+
+
+def partial_line_complaints(record: RunRecord) -> Iterator[str]:
+    """Yields a complaint for each table that ends within a line, which other programs would read as a line.
+
+    Only a run that was killed leaves such a line behind, and only in a table that grows.
+    """
+    growing = () if record.has_ended else tuple(record.tables)
+    for name in (*record.tables, *WRITTEN_AT_ONCE):
+        if name not in growing and (text := run_tables.partial_line(record.folder / name)):
+            path = display_path(record.folder / name)
+            yield f"{path} has text behind its last line break, which no such run writes: {text[:40]!r}"
 
 
 def clustering_complaints(record: RunRecord, *, divides: bool) -> Iterator[str]:

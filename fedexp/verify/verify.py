@@ -150,6 +150,7 @@ def check_files(
         *states.changed_inputs_of_states(record, rerun),
         *summary.federation_complaints(record, rerun),
     ]
+    complaints += tables.partial_line_complaints(record)
     complaints += tables.clustering_complaints(record, divides=rerun.exp.clustering.has_clusters)
     complaints += summary.client_scores_complaints(record, rerun, tolerance)
     complaints += confusion_complaints(record, rerun, tolerance)

@@ -522,6 +522,31 @@ def test_no_forgery_passes(place: Path, name: str, forge: Forge, what: str, caps
     assert code == 3 if "bit by bit" in what else code in (1, 2)
 
 
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        *(("clustered", table) for table in ("metrics", "clients", "clusters", "digests", "client_scores")),
+        *(("confused", "confusion_matrix"), ("away", "presence")),
+    ],
+)
+def test_text_behind_the_last_line_break_is_seen(
+    place: Path, name: str, table: str, capsys: pytest.CaptureFixture[str]
+):
+    with (place / name / f"{table}.csv").open("a") as file:
+        file.write("4,1.2,0.9999")
+    code, told = told_of([name, "--all"], capsys)
+    assert code == 1
+    assert f"{table}.csv has text behind its last line break, which no such run writes: '4,1.2,0.9999'" in told
+
+
+@pytest.mark.parametrize("name", ["run"])
+def test_the_line_that_a_killed_run_was_writing_is_none(place: Path, name: str, capsys: pytest.CaptureFixture[str]):
+    (place / name / "summary.json").unlink()
+    with (place / name / "metrics.csv").open("a") as file:
+        file.write("7,1.2,0.9")
+    assert told_of([name], capsys)[0] == 0
+
+
 @pytest.mark.parametrize(("table", "column"), [("metrics", "mb_up"), ("clients", "loss_after"), ("clusters", "client")])
 @pytest.mark.parametrize("name", ["clustered"])
 def test_a_line_that_does_not_fit_its_chain_needs_no_rounds(

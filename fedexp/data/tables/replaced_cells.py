@@ -66,7 +66,7 @@ def _replaced_cells(values: "pd.Series", column: Column) -> Iterator[tuple[str, 
         texts = table.texts(values)
         missing, beyond = texts == "", np.zeros(len(values), bool)
         unknown = ~missing & ~np.isin(texts, column.categories)
-        example = f", e.g. {str(texts[unknown][0])[:40]}" if unknown.any() else ""
+        example = f", e.g. {' '.join(str(texts[unknown][0]).split())[:40]}" if unknown.any() else ""
     for kind, mask, text in ((MISSING, missing, ""), (UNKNOWN, unknown, example), (BEYOND, beyond, "")):
         if mask.any():
             yield kind, mask, text

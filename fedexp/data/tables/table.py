@@ -155,10 +155,15 @@ def to_float32(values: np.ndarray, name: str, cure: str) -> np.ndarray:
 def encode_distinct(values: "pd.Series") -> tuple[list[str], np.ndarray]:
     """The names of the distinct values in ascending order, and which of them each row has, int64 `[S]`.
 
-    Numbers are put in order as numbers, everything else as text.
+    Numbers are put in order as numbers, everything else as text. A number has 15 digits in its name, or as many as two
+    of them need to differ.
     """
     if values.dtype.kind in "iu":  # as they are: a float would take some large ones for the same
         unique_values, codes = np.unique(values.to_numpy(dtype=f"{values.dtype.kind}8"), return_inverse=True)
         return [str(value) for value in unique_values.tolist()], codes.astype(np.int64)
     unique_values, codes = np.unique(numbers(values) if is_number(values) else texts(values), return_inverse=True)
-    return [f"{value:.15g}" if is_number(values) else str(value) for value in unique_values], codes.astype(np.int64)
+    names = [str(value) for value in unique_values.tolist()]
+    if is_number(values):
+        short_names = [f"{value:.15g}" for value in unique_values.tolist()]
+        names = short_names if len({*short_names}) == len(names) else names
+    return names, codes.astype(np.int64)

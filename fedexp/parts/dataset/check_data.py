@@ -10,8 +10,11 @@ import torch
 
 from fedexp.core.fields import describe_misfit, type_and_shape
 from fedexp.core.part import describe_choice
+from fedexp.files.table_names import fault_in_column_names
 from fedexp.parts import IGNORED, ConfigError, Data, Dataset, Facts, Split
+from fedexp.parts.dataset.contract import TARGET_NAMES
 
+CLIENT_COLUMNS = ("client", "name", "examples", "true class")  # of federation.csv, confusion_matrix.csv
 CHUNK_SIZE = 2**20  # numbers at a time, since PyTorch copies what it looks at
 
 
@@ -64,7 +67,15 @@ def fault_in_data(facts: Facts, data: object) -> str | None:
     for name, split in (("train", data.train), ("test", data.test)):
         if fault := fault_in_examples(split, facts) or fault_in_targets(split, facts):
             return f"{name}.{fault}"
-    return fault_in_subjects(data) or fault_in_scales(data)
+    return fault_in_names(data, facts) or fault_in_subjects(data) or fault_in_scales(data)
+
+
+def fault_in_names(data: Data, facts: Facts) -> str | None:
+    """What is wrong with the names of the classes, which are columns of tables. Tokens are no columns."""
+    if facts.targets == "tokens":
+        return None
+    fault = fault_in_column_names(data.class_names, CLIENT_COLUMNS if facts.targets == "class" else ())
+    return fault and f"class_names {fault}; rename the {TARGET_NAMES[facts.targets]} in the data"
 
 
 def fault_in_subjects(data: Data) -> str | None:

@@ -68,7 +68,7 @@ class Leaf(Dataset):
 
     def _classes(self, arrays: Arrays) -> tuple[str, ...]:
         if self.name == "shakespeare":
-            return tuple(leaf.LETTERS)
+            return tuple(letter.replace("\n", r"\n") for letter in leaf.LETTERS)
         if self.name == "femnist":
             return CHARACTERS
         return tuple(map(str, range(max(2, int(arrays["y_train"].max()) + 1))))

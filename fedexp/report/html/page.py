@@ -5,12 +5,12 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from fedexp.files.atomic import write_atomically
 from fedexp.report.draw import style
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.draw.section import Section
 from fedexp.report.html.section import legend_key, section_html, with_code
 from fedexp.report.pages import sections
+from fedexp.report.pages.write_page import write_page
 from fedexp.report.read.methods import Method
 from fedexp.report.topics import provenance, setup, tables
 from fedexp.report.topics.grid import notes
@@ -30,7 +30,7 @@ def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: V
     head = _head(title, provenance.count_text(methods))
     introduction = _summary_html(setup.facts(methods), setup.outcome(result_tables))
     introduction += _caveats_html(caveats) + _chooser(methods)
-    write_atomically(page, _page_html(head, introduction, sections.method_sections(methods, result_tables)).encode())
+    write_page(page, _page_html(head, introduction, sections.method_sections(methods, result_tables)))
     return result_tables
 
 
@@ -46,7 +46,7 @@ def write_grid(
     introduction = _facts_html(
         [*notes.facts(runs, by), *setup.shared_facts(methods), *setup.command_facts(methods)]
     ) + _caveats_html(caveats)
-    write_atomically(page, _page_html(head, introduction, shown).encode())
+    write_page(page, _page_html(head, introduction, shown))
     return [table for section in shown for table in section.tables]
 
 

@@ -4,10 +4,9 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedexp.files.atomic import write_atomically
-from fedexp.process.terminal import escape_controls
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.pages import sections
+from fedexp.report.pages.write_page import write_page
 from fedexp.report.read.methods import Method
 from fedexp.report.topics import tables
 from fedexp.report.topics.grid import notes
@@ -22,7 +21,7 @@ def write(page: Path, methods: Sequence[Method], caveats: Sequence[str], view: V
     """Writes the tables over methods, and returns them."""
     result_tables = tables.make_tables(methods, view)
     titled_grids = [titled for table in result_tables for titled in table.grids()]
-    write_atomically(page, compose(titled_grids, [f"Mean ± {view.spread}.", *caveats]).encode())
+    write_page(page, compose(titled_grids, [f"Mean ± {view.spread}.", *caveats]))
     return result_tables
 
 
@@ -33,7 +32,7 @@ def write_grid(
     runs = [run for method in methods for run in method.every_run]
     shown_panels = panels(runs, by, view)
     titled_grids = sections.titled_tables(shown_panels, by)
-    write_atomically(page, compose(titled_grids, [notes.explain(runs, shown_panels[0]), *caveats]).encode())
+    write_page(page, compose(titled_grids, [notes.explain(runs, shown_panels[0]), *caveats]))
     return titled_grids
 
 
@@ -50,4 +49,4 @@ def comments(remarks: Sequence[str]) -> str:
 
 def _comment(text: str) -> str:
     """A line of a comment, whatever the text holds."""
-    return f"% {escape_controls(' '.join(text.split()))}\n"
+    return f"% {' '.join(text.split())}\n"

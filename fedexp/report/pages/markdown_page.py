@@ -9,6 +9,7 @@ from fedexp.report.draw import style
 from fedexp.report.draw.markdown import Grid, escape_around_code, escape_markdown
 from fedexp.report.draw.section import Picture, Section
 from fedexp.report.pages import latex_page, sections
+from fedexp.report.pages.write_page import write_page
 from fedexp.report.read.methods import Method
 from fedexp.report.topics import provenance, setup, tables
 from fedexp.report.topics.grid import notes
@@ -78,7 +79,7 @@ def compose(page: Path, lead: str, caveats: Sequence[str], shown: Sequence[Secti
                 for name, (_, grid) in zip(_file_names(section), section.tables, strict=True)
             ]
         content.append("\n".join(text for text in texts if text))
-    write_atomically(page, "\n".join(text for text in content if text).encode())
+    write_page(page, "\n".join(text for text in content if text))
 
 
 def _figure(picture: Picture, folder: str) -> str:
@@ -102,6 +103,7 @@ def _write_table_files(folder: Path, name: str, grid: Grid, csv: str | None, not
     written = {"csv": csv, "md": grid.markdown(), "tex": f"{grid.latex()}{latex_page.comments([note])}"}
     contents = {ending: content for ending, content in written.items() if content is not None}
     for ending, content in contents.items():
-        write_atomically(folder / f"{name}.{ending}", content.encode())
+        path = folder / f"{name}.{ending}"
+        write_atomically(path, content.encode()) if ending == "csv" else write_page(path, content)
     links = ", ".join(f"[{ending}]({quote(f'{folder.name}/{name}.{ending}')})" for ending in contents)
     return f"Files: {links}\n"

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from fedexp.core.errors import ConfigError
+from fedexp.files.table_names import name_with_control
 from fedexp.parts.dataset.contract import Data
 from fedexp.parts.federation.partition import Partition
 from fedexp.simulation.setup.experiment import Experiment
@@ -11,6 +13,9 @@ def find_site_names(exp: Experiment, data: Data, all_clients: Partition) -> tupl
     """The name of each client, `[N]`; of a client that is several people their names with ` + ` between.
 
     None where the federation is not one of people, or nobody knows their names.
+
+    Raises:
+        ConfigError: a name would not stay on its line of a table.
     """
     names, subject = exp.federation.subject_names(data.subject_names), data.train.subject
     if names is None:
@@ -18,5 +23,10 @@ def find_site_names(exp: Experiment, data: Data, all_clients: Partition) -> tupl
     numbers = exp.federation.resolve_subjects(None if subject is None else subject.numpy())
     if numbers is None:
         return None
+    if (name := name_with_control(names)) is not None:
+        raise ConfigError(
+            f"names of clients must have no line breaks or other control characters, got {name[:40]!r}; rename the "
+            "client in the data"
+        )
     shards = (all_clients.shard(client) for client in range(all_clients.clients))
     return tuple(" + ".join(names[number] for number in np.unique(numbers[shard])) for shard in shards)

@@ -58,3 +58,10 @@ def test_a_file_in_latin_1_is_named_with_its_byte(tmp_path):
     (tmp_path / "mine.csv").write_bytes("name,x\nMüller,1\n".encode("latin-1"))
     with pytest.raises(ConfigError, match="must be text in UTF-8, but holds the byte 0xfc; save it as UTF-8"):
         table.read(tmp_path / "mine.csv")
+
+
+def test_numbers_that_differ_in_their_last_digit_have_names_that_do():
+    names, place = table.encode_distinct(pd.Series([0.3, 0.1 + 0.2, 2.0]))
+    assert names == ["0.3", "0.30000000000000004", "2.0"]
+    assert place.tolist() == [0, 1, 2]
+    assert table.encode_distinct(pd.Series([0.1 + 0.2, 2.0]))[0] == ["0.3", "2"]

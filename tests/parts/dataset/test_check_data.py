@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -71,3 +72,27 @@ def test_tokens_that_no_vocabulary_has_are_refused():
 def test_odd_facts_are_told(facts: Facts, told: str):
     assert (fault := fault_in_facts(facts)) is not None
     assert fault.startswith(told)
+
+
+@pytest.mark.parametrize("facts", [LABELS, NUMBERS, TEXT])
+def test_names_of_classes_are_columns_of_tables_and_those_of_tokens_are_not(facts: Facts):
+    targets = {2: torch.zeros(2, 2), 1: torch.zeros(2, 1), 4: NEXT}[facts.classes]
+    broken = replace(data(facts, targets), class_names=tuple("\nbcd")[: facts.classes])
+    fault = fault_in_data(facts, broken)
+    if facts.targets == "tokens":
+        assert fault is None
+    else:
+        assert fault == (
+            "class_names must have no line breaks or other control characters, got '\\n'; rename the "
+            f"{facts.targets} in the data"
+        )
+
+
+@pytest.mark.parametrize("name", ["client", "name", "examples", "true class"])
+def test_a_class_may_not_be_called_as_a_column_of_its_tables(name: str):
+    facts, classes = Facts((3,), 2, 2), torch.tensor([0, 1])
+    named = replace(data(facts, classes, torch.zeros(2, 3)), class_names=("a", name))
+    assert fault_in_data(facts, named) == (
+        f"class_names must be other names than those of a table's other columns, got {name!r}; rename the classes in "
+        "the data"
+    )

@@ -57,6 +57,8 @@ def test_shakespeare_is_80_letters_and_the_next(tmp_path):
     assert "".join(data.class_names[number] for number in data.train.x[0, :9].tolist()) == "To be, or"
     assert data.class_names[int(data.train.y[0])] == "n"
     assert data.train.x.dtype == torch.int64
+    assert data.vocabulary[0] == "\n"
+    assert data.class_names[0] == r"\n"  # a column of tables
 
 
 def test_rows_of_numbers(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from worlds import Tiny, world_of
 
 from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
 from fedexp.report.read.site_names import label, names_by_client, shared_names
 from fedexp.report.topics import federation
 from fedexp.run.run import run
@@ -28,6 +29,23 @@ class TestWorld:
     def test_clients_have_the_names_of_the_column(self, tiny: Tiny, words: tuple[str, ...]):
         world = world_of(tiny(*words))
         assert world.site_names == world.client_names == ("Aachen", "Bonn", "Köln")
+
+    @pytest.mark.parametrize("federation", ["subject", "file"])
+    def test_a_name_that_would_not_stay_on_its_line_is_refused(
+        self, tiny: Tiny, tmp_path: Path, words: tuple[str, ...], federation: str
+    ):
+        sites = ["St. Mary\nNorth wing", "Aachen"] * 15
+        if federation == "file":
+            count = world_of(tiny(*words)).train.y.shape[0]
+            owners = tmp_path / "owners.csv"
+            pd.DataFrame({"owner": sites[:count]}).to_csv(owners, index=False)
+            words = (*words[:-1], "federation=file", f"federation.path={owners}")
+        else:
+            path = tmp_path / "patients.csv"
+            pd.read_csv(path).assign(hospital=sites).to_csv(path, index=False)
+        refusal = r"names of clients must have no line breaks .*, got 'St. Mary\\nNorth wing'; rename the client"
+        with pytest.raises(ConfigError, match=refusal):
+            world_of(tiny(*words))
 
     def test_several_to_a_client_are_named_together(self, tiny: Tiny, words: tuple[str, ...]):
         world = world_of(tiny(*words, "federation.persons_per_client=3"))
