@@ -11,7 +11,7 @@ from fedexp.commands.arguments.json_document import error_document, print_whole
 from fedexp.commands.arguments.parsing import COMMANDS, parser_of
 from fedexp.core.errors import ConfigError, RunError, did_you_mean, full_error
 from fedexp.core.signals import exit_code, raise_on_termination
-from fedexp.process.exits import FAILURE, USAGE_ERROR, CommandExit, name_too_long, print_error
+from fedexp.process.exits import FAILURE, USAGE_ERROR, CommandExit, describe_os_error, name_too_long, print_error
 from fedexp.process.version import __version__
 
 HELP = """\
@@ -43,7 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if full_error():
             traceback.print_exc()
         too_long = name_too_long(error) if isinstance(error, OSError) else ""
-        print_error(too_long or str(error))
+        message = describe_os_error(error) if isinstance(error, OSError) else str(error)
+        print_error(too_long or message)
         return USAGE_ERROR if too_long or isinstance(error, ConfigError) else FAILURE
     except BaseException as error:
         return _report_user_error(error)

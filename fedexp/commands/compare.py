@@ -19,6 +19,7 @@ from fedexp.commands.arguments.parsing import InvalidArgument, Parser, complete_
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path, shell_path, write_atomically
+from fedexp.files.unwritable import explain_unwritable
 from fedexp.process.terminal import print_text, width
 from fedexp.run.folders import OUTPUTS, is_run, is_sweep
 
@@ -81,11 +82,9 @@ def act(words: list[str]) -> int:
     compared = compare_runs(a_words, b_words, arguments.measures, arguments.unequal, arguments.fail_if)
     comparison, method_pairs, sides = compared.comparison, compared.method_pairs, compared.sides
     target = arguments.out or OUTPUTS / NAME
-    try:
+    with explain_unwritable(target, "--out"):
         picture = _draw_ranks(target, comparison, method_pairs, sides)
         written = [*picture, *_write_page(arguments.out, comparison, method_pairs, picture)]
-    except OSError as error:
-        raise ConfigError(f"cannot write {display_path(target)}: {error.strerror}; give another --out") from error
     failed = conditions.failures(compared.checks, method_pairs)
     with json_document(arguments.json) as content:
         if arguments.json:

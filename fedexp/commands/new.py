@@ -5,13 +5,13 @@ its keys; tests/test_NAME.py, a short run. Nothing is overwritten. GROUP is a gr
 parts: selector, aggregator, model and so on.
 """
 
-import errno
 import shlex
 from pathlib import Path
 
 from fedexp.commands.arguments.parsing import Parser, complete_folder, folder_path
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
+from fedexp.files.unwritable import explain_unwritable
 from fedexp.new.new import groups, trial_command, write
 from fedexp.process.terminal import print_text
 
@@ -32,12 +32,8 @@ def act(words: list[str]) -> int:
         received_names = " ".join(arguments.names) or "none"
         raise ConfigError(f"new needs a group and a name, got {received_names}; e.g. fedexp new selector waiting")
     (group, name), into = arguments.names, arguments.into
-    try:
+    with explain_unwritable(into, "--into"):
         written = write(group, name, into)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.ENAMETOOLONG):
-            raise
-        raise ConfigError(f"cannot write below {display_path(into)}: {error.strerror}; give another --into") from error
     change_folder = "" if into.resolve() == Path.cwd() else f"cd {shlex.quote(display_path(into))} && "
     print_text(
         "".join(f"{display_path(path)}\n" for path in written)

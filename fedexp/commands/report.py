@@ -16,6 +16,7 @@ from fedexp.commands.arguments.json_document import add_json_flag, json_document
 from fedexp.commands.arguments.parsing import InvalidArgument, Parser, complete_folder
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path, shell_path
+from fedexp.files.unwritable import explain_unwritable
 from fedexp.process.terminal import print_text, width
 from fedexp.run.folders import OUTPUTS, is_run, is_sweep
 
@@ -58,12 +59,8 @@ def act(words: list[str]) -> int:
     directories = list(map(Path, arguments.folders))
     page = arguments.out or (directories[0] if len(directories) == 1 else OUTPUTS) / NAME
     grouped, notes, caveats = _collect(directories, arguments.grid)
-    try:
+    with explain_unwritable(page, "--out"):
         titled_grids, documents, lacking = _write_report(page, grouped, caveats, arguments)
-    except OSError as error:
-        raise ConfigError(
-            f"cannot write the report {display_path(page)}: {error.strerror}; give another --out"
-        ) from error
     from fedexp.report.topics.chosen_columns import describe_lack
 
     notes += map(describe_lack, lacking)

@@ -15,6 +15,7 @@ from fedexp.commands.arguments.json_document import add_json_flag, json_document
 from fedexp.commands.arguments.parsing import Parser, complete_folder, folder_path, integer_at_least
 from fedexp.config.trust import Trust, remember_modules
 from fedexp.core.errors import ConfigError
+from fedexp.files.unwritable import explain_unwritable
 from fedexp.process.terminal import print_text
 from fedexp.run import folders
 
@@ -49,7 +50,8 @@ def act(words: list[str]) -> int:
     exp = search.validate().exp
     search = replace(search, metric=exp.metrics[0])
     dated = folders.OUTPUTS / "search" / datetime.now().strftime("%Y-%m-%d/%H-%M-%S")
-    search_folder = folders.claim(arguments.out or dated, dated=arguments.out is None)
+    with explain_unwritable(arguments.out or dated, "--out"):
+        search_folder = folders.claim(arguments.out or dated, dated=arguments.out is None)
     folders.link_latest(search_folder)
     save(search, search_folder)
     remember_modules(config_dir=arguments.config_dir)

@@ -18,6 +18,7 @@ from fedexp.core.errors import ConfigError, RunError
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.open_folders import make_folder
 from fedexp.files.untrusted import refuse_special_files
+from fedexp.files.unwritable import explain_unwritable
 from fedexp.process.exits import resumable
 from fedexp.process.terminal import print_text
 from fedexp.run import folders
@@ -35,7 +36,8 @@ def begin(plan: ContestPlan, folder: Path) -> tuple[ContestPlan, bool]:
         ConfigError: the folder holds another contest, or this one with more seeds.
     """
     if not folders.is_contest(folder):
-        folders.claim(folder, dated=False)
+        with explain_unwritable(folder, "--out"):
+            folders.claim(folder, dated=False)
         folders.link_latest(folder)
         write_atomically(folder / NAME, plan.text().encode())
         return plan, True

@@ -14,6 +14,7 @@ from fedexp.export.network_source import SourceError, load_source, network_sourc
 from fedexp.export.trained_model import Client, TrainedModel, load_trained
 from fedexp.files.atomic import display_path, publish, scratch_path
 from fedexp.files.safetensors import as_safetensors
+from fedexp.files.unwritable import explain_unwritable
 from fedexp.report.pages.write_page import write_page
 
 WEIGHTS, SAFETENSORS, SOURCE = "model.pt", "model.safetensors", "model.py"
@@ -39,7 +40,7 @@ def export(
     if as_onnx:
         onnx.demand_packages()
     trained = load_trained(folder, number, client, trust)
-    with scratch_path(target) as part:
+    with explain_unwritable(target, "--to"), scratch_path(target) as part:
         part.mkdir()
         files = _write_files(trained, part, as_onnx=as_onnx)
         publish(part, target)

@@ -6,6 +6,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from fedexp.core.errors import ConfigError
 from fedexp.core.fields import describe_misfit
 from fedexp.data.tables.encoding import Column
@@ -13,6 +15,7 @@ from fedexp.data.tokens import TextFormat
 from fedexp.export.encoder import NAME, Encoder
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted_json import read_json
+from fedexp.parts.dataset.normalising import factor_and_offset
 
 _COLUMNS = ("columns", "target_columns")
 
@@ -83,7 +86,12 @@ def _describe_contradiction(encoder: Encoder) -> str:
         return f"its columns do not make {encoder.shape[0]} numbers"
     if encoder.target_columns and len(encoder.target_columns) != len(encoder.answers):
         return "its answers and target columns are not as many"
-    return "" if encoder.answers else "it has no answers"
+    return _describe_extreme(encoder) if encoder.answers else "it has no answers"
+
+
+def _describe_extreme(encoder: Encoder) -> str:
+    terms = torch.cat(factor_and_offset(encoder.scale, encoder.mean, encoder.std))
+    return "" if terms.isfinite().all() else "its scale, mean and std take inputs beyond what float32 holds"
 
 
 def _describe_tokens(encoder: Encoder) -> str:

@@ -3,6 +3,7 @@
 The network is built by fedexp from the folder's config; `model.py` is never run.
 """
 
+import csv
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from fedexp.export.export import WEIGHTS
 from fedexp.export.read_encoder import read_encoder
 from fedexp.export.trained_model import join_layers
 from fedexp.files.atomic import display_path, write_atomically
+from fedexp.files.unwritable import explain_unwritable
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.features.contract import Features
 from fedexp.parts.model.contract import Model
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 CHUNK = 1024  # examples at once
 ARRAY = ".npy"
 _MOST_NUMBERS = 2**28  # of an example
+_AGAIN = "export the run again"
 _USED = ("model", "features")  # the parts of a config of which the network is made
 
 
@@ -65,10 +68,11 @@ def predict(
         )
     frame, examples, notes = _read(rows, encoder)
     network = load_network(export, encoder, trust)
-    answers = encoder.answer_columns(outputs(network, encoder, examples))
+    answers = encoder.answer_columns(_finite_outputs(network, encoder, examples, export))
     if written := [name for name in answers if name in frame.columns]:
         raise ConfigError(f"the rows must not have a column {written[0]}, which is to be written; rename it")
-    write_atomically(target, frame.assign(**answers).to_csv(index=False).encode())
+    with explain_unwritable(target, "--to"):
+        write_atomically(target, _csv_text(frame.assign(**answers)).encode())
     return len(frame), notes
 
 
@@ -84,7 +88,10 @@ def load_network(export: Path, encoder: Encoder, trust: Trust = NO_TRUST) -> nn.
             raise ConfigError(f"{display_path(export / NAME)} must have a {name}, but has none; is it damaged?")
     if not path.is_file():
         raise ConfigError(f"{display_path(export)} has no {WEIGHTS}; give the folder that fedexp export wrote")
-    weights = read_weights(path)
+    try:
+        weights = read_weights(path)
+    except ConfigError as error:
+        raise ConfigError(f"{display_path(path)} is damaged, or holds no weights; {_AGAIN}") from error
     features, model = build(config["features"], "features"), build(config["model"], "model")
     _refuse_larger_network(features, model, encoder.facts, weights, path)
     return set_entries(join_layers(features, model, encoder.facts), weights, display_path(path))
@@ -117,6 +124,34 @@ def outputs(network: nn.Module, encoder: Encoder, examples: torch.Tensor) -> tor
     return answers
 
 
+def _finite_outputs(network: nn.Module, encoder: Encoder, examples: torch.Tensor, export: Path) -> torch.Tensor:
+    """The outputs `[S, K]` for examples `[S, *shape]`.
+
+    Raises:
+        ConfigError: one is not finite, or layers and entries of the network do not fit together, which shows only here.
+    """
+    try:
+        answers = outputs(network, encoder, examples)
+    except RuntimeError as error:  # of PyTorch, about shapes
+        raise ConfigError(
+            f"the network in {display_path(export)} cannot take the examples: {first_line(error)}; {_AGAIN}"
+        ) from error
+    is_finite = answers.isfinite().flatten(1).all(dim=1)
+    if not is_finite.all():
+        raise ConfigError(
+            f"the model in {display_path(export)} gives no finite answer for {int((~is_finite).sum()):,} of "
+            f"{len(answers):,} rows, the first of them row {int((~is_finite).int().argmax()) + 1}; correct the rows "
+            f"if their numbers are very large, else {_AGAIN}"
+        )
+    return answers
+
+
+def _csv_text(frame: "pd.DataFrame") -> str:
+    """A table as CSV. Where a cell has a carriage return all texts are in quotes: pandas would leave it bare."""
+    text = frame.to_csv(index=False)
+    return frame.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC) if "\r" in text else text
+
+
 def _read(path: Path, encoder: Encoder) -> "tuple[pd.DataFrame, torch.Tensor, list[str]]":
     """The rows of a file, their examples `[S, *shape]`, and a line on each kind of cells to be doubted."""
     import pandas as pd
@@ -138,8 +173,8 @@ def _read_array(path: Path) -> np.ndarray:
     if path.suffix != ARRAY:
         raise ConfigError(f"the model takes an array of examples in a {ARRAY} file, got {path.name}; see its card")
     try:
-        array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)  # one shorter than its header says cannot be mapped
+    except Exception as error:  # of many kinds, where the header is damaged
         raise ConfigError(f"{display_path(path)} cannot be read as an array: {first_line(error)}") from error
     if not isinstance(array, np.ndarray) or not array.ndim or array.dtype.kind not in "biuf" or not len(array):
         raise ConfigError(f"{display_path(path)} must hold an array of numbers, one example a row, but does not")
@@ -147,4 +182,4 @@ def _read_array(path: Path) -> np.ndarray:
         raise ConfigError(
             f"{display_path(path)} must hold finite numbers, but some are missing or infinite; fill them in"
         )
-    return array.astype(array.dtype.newbyteorder("="))
+    return np.array(array, dtype=array.dtype.newbyteorder("="))

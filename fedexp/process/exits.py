@@ -61,7 +61,7 @@ def exit_on_error(folder: Path | None, point: str = "") -> Iterator[None]:
     except OSError as error:
         too_long = name_too_long(error)
         stop = CommandExit(
-            USAGE_ERROR if too_long else FAILURE, f"{point}{too_long or _describe_os_error(folder, error)}"
+            USAGE_ERROR if too_long else FAILURE, f"{point}{too_long or _describe_refusal(folder, error)}"
         )
         raise _log_reason(stop, error) from error
     except CommandExit:
@@ -121,13 +121,18 @@ def name_too_long(error: OSError) -> str:
     return f"the path of a file or folder must be shorter, but {path[:40]}... has {len(path.encode()):,} bytes"
 
 
-def _describe_os_error(folder: Path | None, error: OSError) -> str:
+def describe_os_error(error: OSError) -> str:
+    """What the system refused, and where."""
+    return f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+
+
+def _describe_refusal(folder: Path | None, error: OSError) -> str:
     """The message about what the system refused, such as a write to a full disk, and how to continue."""
     if isinstance(error, FolderGoneError):
         return f"{error}; " + (
             f"put it back and continue with: fedexp resume {shell_path(folder)}" if folder else "start again"
         )
-    reason = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+    reason = describe_os_error(error)
     if folder is None or not _has_saved_state(folder):
         return f"{reason}; start again once that is fixed"
     return f"{reason}; the last saved state is whole, continue with: fedexp resume {shell_path(folder)}"

@@ -26,6 +26,7 @@ from fedexp.files import run_tables, summary_json
 from fedexp.files.atomic import display_path
 from fedexp.files.open_folders import make_folder, open_folder
 from fedexp.files.untrusted import refuse_special_files
+from fedexp.files.unwritable import explain_unwritable
 from fedexp.process.terminal import print_text
 from fedexp.replay import results
 from fedexp.replay.results import Result
@@ -114,7 +115,8 @@ class Replay:
                 raise ConfigError("a replay needs a launcher of fedexp, e.g. hydra/launcher=joblib")
             for job in {job.cell.run: job for job in self.jobs}.values():
                 self._check(composer, config, job)
-            make_folder(self.folder)
+            with explain_unwritable(self.folder, "--into"):
+                make_folder(self.folder)
             prepare = partial(self._prepare, composer, config)
             with open_folder(self.folder):
                 for jobs, end in run_points(self._runs(), prepare, launcher, False, Trust(composed=True)):

@@ -181,7 +181,7 @@ def test_doubtful_folders_are_named_on_the_page(make_run, capsys):
         (["sweep", "--out", "sweep/0.md"],
          "--out sweep/0.md would put its pictures into the run folder sweep/0; rename it"),
         (["sweep", "--out", "sweep/multirun.yaml/x.md"],
-         "cannot write the report sweep/multirun.yaml/x.md: Not a directory; give another --out"),
+         "cannot write sweep/multirun.yaml/x.md: Not a directory; give another --out"),
     ],
 )  # fmt: skip
 def test_a_wrong_word_is_one_line_and_exit_code_2(words, message, capsys):

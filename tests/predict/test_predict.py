@@ -1,6 +1,7 @@
 """Answers for new rows, from a folder that may come from anybody."""
 
 import ast
+import csv
 import json
 import re
 import shutil
@@ -138,10 +139,37 @@ def other_weights(path):
     torch.save({"1.weight": torch.zeros(2, 2)}, path)
 
 
+def change_weights(change):
+    def write(path):
+        torch.save({name: change(entry) for name, entry in torch.load(path).items()}, path)
+
+    return write
+
+
+def rescale(path):
+    path.write_text(json.dumps({**json.loads(path.read_text()), "scale": 1e-320}))
+
+
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
-        ("model.pt", lambda path: path.write_bytes(b"no archive"), "model.pt cannot be read"),
+        (
+            "model.pt",
+            lambda path: path.write_bytes(b"no archive"),
+            "model.pt is damaged, or holds no weights; export the",
+        ),
+        (
+            "model.pt",
+            change_weights(lambda entry: entry * torch.nan),
+            "gives no finite answer for 200 of 200 rows, the",
+        ),
+        ("model.pt", change_weights(lambda entry: entry[..., :1]), "home cannot take the examples: "),
+        (
+            "model.pt",
+            lambda path: path.write_bytes(path.read_bytes()[:-100]),
+            "model.pt is damaged, or holds no weights",
+        ),
+        ("encoder.json", rescale, "its scale, mean and std take inputs beyond what float32 holds; is it damaged?"),
         ("model.pt", other_weights, "must fit the network, but lacks 1.bias"),
         ("model.pt", lambda path: path.unlink(), "home has no model.pt; give the folder"),
         ("encoder.json", lambda path: path.write_text("{}"), "must be as fedexp export writes it, but has nothing"),
@@ -212,6 +240,57 @@ def test_arrays_that_are_no_examples_are_one_line(images_home, tmp_path, monkeyp
     np.save("x.npy", array)
     assert main(["predict", str(images_home), "x.npy", "--to", "answers.csv"]) == 2
     assert "must hold an array of numbers" in complaint(capsys)
+
+
+def shorten(path):
+    path.write_bytes(path.read_bytes()[:-7])
+
+
+def pretend_more(path):
+    path.write_bytes(path.read_bytes().replace(b"(1, 1, 8, 8)", b"(9999999999, 1, 8, 8)"))
+
+
+@pytest.mark.parametrize("damage", [shorten, pretend_more, lambda path: path.write_bytes(b"\x93NUMPY\x01\x00\xff")])
+def test_a_damaged_array_is_one_line(images_home, tmp_path, monkeypatch, capsys, damage):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.zeros((1, 1, 8, 8), np.float32))
+    damage(Path("x.npy"))
+    assert main(["predict", str(images_home), "x.npy", "--to", "answers.csv"]) == 2
+    assert "x.npy cannot be read as an array: " in complaint(capsys)
+
+
+def test_a_place_where_nothing_can_be_written_is_named(patients, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    patients[1].to_csv("rows.csv", index=False)
+    assert main(["predict", str(patients[0]), "rows.csv", "--to", "rows.csv/below/answers.csv"]) == 2
+    assert complaint(capsys).endswith("; give another --to")
+    assert main(["export", str(patients[2].folder), "--to", "rows.csv/below"]) == 2
+    assert complaint(capsys).startswith("fedexp: cannot write rows.csv/below: ")
+
+
+def test_cells_with_line_breaks_come_back_as_they_were(patients, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = patients[1].head(3).assign(note=["first\rsecond", "a\r\nb", "c\nd"])
+    frame.to_csv("rows.csv", index=False, quoting=csv.QUOTE_NONNUMERIC)
+    assert main(["predict", str(patients[0]), "rows.csv", "--to", "answers.csv"]) == 0
+    with Path("answers.csv").open(newline="") as file:
+        assert [row["note"] for row in csv.DictReader(file, strict=True)] == frame["note"].tolist()
+
+
+def test_whole_numbers_as_categories_are_the_same_for_all(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    grade = np.array([1, 2, 7])[np.arange(90) % 3]
+    pd.DataFrame({"grade": grade, "x": 1.5, "ill": np.where(grade > 1, "yes", "no")}).to_csv("t.csv", index=False)
+    words = ("dataset=table", "dataset.file=t.csv", "dataset.target=ill", "dataset.categories=[grade]")
+    done = run(*words, "dataset.missing=fill", "scenario.clients=2", folder="run", **QUIET)
+    rows = pd.DataFrame({"grade": [2.0, None, 7.0], "x": 1.5})  # as pandas has whole numbers beside a gap
+    assert done.encoder.rows(rows)[:, :3].tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 1]]
+    rows.to_parquet("rows.parquet")
+    export(done.folder, tmp_path / "home")
+    assert main(["predict", "home", "rows.parquet", "--to", "answers.csv"]) == 0
+    with torch.no_grad():
+        expected = done.model()(done.encoder.rows(rows)).softmax(dim=1).numpy()
+    np.testing.assert_allclose(pd.read_csv("answers.csv")[["probability no", "probability yes"]], expected, rtol=1e-5)
 
 
 @pytest.fixture(scope="module")

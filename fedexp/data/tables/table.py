@@ -125,6 +125,8 @@ def numbers(values: "pd.Series") -> np.ndarray:
 def texts(values: "pd.Series") -> np.ndarray:
     """A column of texts as an array of str `[S]`, empty where one is missing.
 
+    A whole number is written without a fraction: a column of them that lacks a value holds floats.
+
     Raises:
         ConfigError: one of them is a list or the like, or NumPy would cut one.
     """
@@ -134,10 +136,14 @@ def texts(values: "pd.Series") -> np.ndarray:
             f"column {values.name} must hold one number or text in each row, got lists or dicts; give each entry a "
             f"column of its own, or set dataset.ignore=[{values.name}]"
         )
-    strings = ["" if absent else str(cell) for cell, absent in zip(cells, values.isna().to_numpy(), strict=True)]
+    strings = ["" if absent else _text(cell) for cell, absent in zip(cells, values.isna().to_numpy(), strict=True)]
     if any("\0" in text for text in strings):
         raise ConfigError(f"column {values.name} holds a NUL character, which no text has; save the file as UTF-8")
     return np.array(strings, dtype=str)
+
+
+def _text(cell: object) -> str:
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
 def to_float32(values: np.ndarray, name: str, cure: str) -> np.ndarray:
