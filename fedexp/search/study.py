@@ -6,13 +6,15 @@ a search by one process gives the same trials however often it is killed.
 """
 
 import hashlib
+import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedexp.core.errors import ConfigError
+from fedexp.core.errors import ConfigError, first_line
+from fedexp.files.atomic import display_path
 from fedexp.files.locks import file_lock
 from fedexp.files.open_folders import make_folder
 from fedexp.maths.curve_metrics import higher_is_better
@@ -36,12 +38,13 @@ class Budget:
 class JournalLock:
     """Keeps other processes from the journal; Optuna's own lock is a link that a killed process leaves behind."""
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._stack = path, ExitStack()
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._stack = folder, ExitStack()
 
     def acquire(self) -> bool:
-        """Waits until nobody else has it; True."""
-        self._stack.enter_context(file_lock(self._path))
+        """Waits until nobody else has it, and cuts off the line that a killed process did not finish; True."""
+        self._stack.enter_context(file_lock(self._folder / LOCK))
+        truncate_to_lines(self._folder / JOURNAL)
         return True
 
     def release(self) -> None:
@@ -57,14 +60,28 @@ class MethodTrials:
         self.optuna.logging.set_verbosity(self.optuna.logging.ERROR)
         self.method, self.budget, self.name = method, budget, " ".join(method) or "all"
         self.root, self.folder = folder, folder / folder_name(method)
-        backend = self.optuna.storages.journal.JournalFileBackend(str(folder / JOURNAL), JournalLock(folder / LOCK))
-        self.study = self.optuna.create_study(
+        try:
+            self.study = self._open_study()
+        except Exception as error:  # of any kind: Optuna believes what is in the file
+            raise ConfigError(
+                f"{display_path(folder / JOURNAL)} must be as fedexp search wrote it, but it cannot be read "
+                f"({type(error).__name__}: {first_line(error)}); restore it, or search in another folder"
+            ) from error
+
+    def _open_study(self) -> Any:
+        storages, journal = self.optuna.storages, str(self.root / JOURNAL)
+        backend = storages.journal.JournalFileBackend(journal, JournalLock(self.root))
+        study = self.optuna.create_study(
             study_name=self.name,
-            storage=self.optuna.storages.JournalStorage(backend),
-            direction="maximize" if higher_is_better(budget.metric) else "minimize",
+            storage=storages.JournalStorage(backend),
+            direction="maximize" if higher_is_better(self.budget.metric) else "minimize",
             load_if_exists=True,
             sampler=self._sampler(0),
         )
+        for trial in study.get_trials(deepcopy=False):
+            if trial.state == self.optuna.trial.TrialState.COMPLETE and not math.isfinite(trial.value):
+                raise ValueError(f"trial {trial.number} has no score")
+        return study
 
     @contextmanager
     def next_trial(self) -> Iterator[Any]:
@@ -125,6 +142,13 @@ class MethodTrials:
         from fedexp.search.sampler import SharedStartSampler  # it brings Optuna
 
         return SharedStartSampler(self.budget.seed, self.name, number)
+
+
+def truncate_to_lines(path: Path) -> None:
+    """Cuts off what stands behind the last line break of a file; nobody else may be writing it."""
+    with path.open("rb+") as file:
+        content = file.read()
+        file.truncate(content.rfind(b"\n") + 1)
 
 
 def folder_name(method: tuple[str, ...]) -> str:

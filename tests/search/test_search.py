@@ -1,8 +1,11 @@
 """Whole searches: the budget, no look at test data, kills, several processes at once."""
 
+import re
+import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,7 +17,7 @@ from processes import Command
 from fedexp import cli
 from fedexp.files.locks import file_lock
 from fedexp.run.progress import Progress
-from fedexp.search.study import LOCK, Budget, MethodTrials
+from fedexp.search.study import JOURNAL, LOCK, Budget, MethodTrials
 
 pytestmark = pytest.mark.skipif(find_spec("optuna") is None, reason="optuna is not installed")
 WORDS = (
@@ -156,8 +159,9 @@ def test_killed_and_taken_up_again_by_two_processes(whole: Path, tmp_path: Path)
 def test_a_process_that_is_killed_while_it_writes_the_journal_locks_nobody_out(tmp_path: Path):
     held = "import sys, pathlib, time; from fedexp.search.study import JournalLock; lock = JournalLock("
     held += "pathlib.Path(sys.argv[1])); lock.acquire(); print('held', flush=True); time.sleep(100)"
+    (tmp_path / JOURNAL).touch()
     lock = tmp_path / LOCK
-    with subprocess.Popen([sys.executable, "-c", held, str(lock)], stdout=subprocess.PIPE) as holder:
+    with subprocess.Popen([sys.executable, "-c", held, str(tmp_path)], stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         with pytest.raises(TimeoutError), file_lock(lock, patience_s=0):
@@ -165,6 +169,38 @@ def test_a_process_that_is_killed_while_it_writes_the_journal_locks_nobody_out(t
         holder.kill()
     assert MethodTrials(tmp_path, (), Budget(trials=1)).trials() == []
     assert [path.name for path in tmp_path.iterdir() if path.is_symlink()] == []
+
+
+def test_a_line_that_a_killed_process_did_not_finish_counts_for_nothing(whole: Path, tmp_path: Path):
+    folder = tmp_path / "cut"
+    shutil.copytree(whole, folder)
+    lines = (folder / JOURNAL).read_text().splitlines(keepends=True)
+    (folder / JOURNAL).write_text("".join(lines[:-1]) + lines[-1][: len(lines[-1]) // 2])  # the last score
+    assert cli.main(["resume", str(folder)]) == 0
+    assert (folder / "search.csv").read_bytes() == (whole / "search.csv").read_bytes()
+
+
+def without_last_value(line: str) -> str:
+    return re.sub(r'"values":\[[^]]*\]', '"values":null', line)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace('"op_code"', '"opcode"', 1),
+        lambda text: "[]\n" + text,
+        without_last_value,
+        lambda text: text.replace('"local.lr"', '"local.rate"'),
+    ],
+)
+def test_an_edited_journal_is_one_line(
+    whole: Path, tmp_path: Path, change: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+):
+    folder = tmp_path / "edited"
+    shutil.copytree(whole, folder)
+    (folder / JOURNAL).write_text(change((folder / JOURNAL).read_text()))
+    assert cli.main(["resume", str(folder)]) == 2
+    assert f"restore {JOURNAL}" in (message := complaint(capsys)) or "restore it, or search in another" in message
 
 
 @pytest.mark.parametrize(
