@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fedexp.compare.page import HEADINGS, cells, explanations, ranks_grid
+from fedexp.compare.page import HEADINGS, cells, explanations, p_text, ranks_grid
 from fedexp.compare.study import Comparison, Row
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.pages import latex_page
@@ -29,7 +29,7 @@ def differences(rows: Sequence[Row]) -> Grid:
     lines = []
     for row in rows:
         texts, names = dict(zip(HEADINGS, cells(row), strict=True)), [row.method_pair.a]
-        texts["p"] = f"{row.result.p:.3f}"
+        texts["p"] = p_text(row.result.p)
         names += [row.method_pair.b] if several else []
         lines.append([*names, row.quantity.name, *(texts[name] for name in _SHOWN)])
     return Grid([*headings, "quantity", *_SHOWN], lines, texts=len(headings) + 1)

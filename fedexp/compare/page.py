@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedexp.compare.critical_difference import Ranks
 from fedexp.compare.pairing import MethodPair
-from fedexp.compare.statistics import FEWEST, POWER, PairedStatistics, smallest_p
+from fedexp.compare.statistics import FEWEST, MOST_EXACT, POWER, RESAMPLES, PairedStatistics, smallest_p
 from fedexp.compare.study import Comparison, Row
 from fedexp.maths.significance import LEVEL, pairs_needed
 from fedexp.report.draw.markdown import Grid, escape_around_code, escape_markdown
@@ -100,11 +100,16 @@ def cells(row: Row) -> list[str]:
         mean,
         _NONE if result.low is None else f"{low} to {high}",
         f"{result.wins}/{result.ties}/{result.losses}",
-        _text(result.p_mean, ".3f"),
-        _text(result.p_wilcoxon, ".3f"),
+        _NONE if result.p_mean is None else p_text(result.p_mean),
+        p_text(result.p_wilcoxon),
         _text(result.resolvable, form),
         result.verdict,
     ]
+
+
+def p_text(p: float) -> str:
+    """A p-value; one that rounds to nothing is not nothing."""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _text(value: float | None, form: str) -> str:
@@ -139,8 +144,8 @@ def _ranking_text(ranks: Ranks, by: str, picture: str | None) -> str:
     differ = "not all methods are the same" if ranks.p <= LEVEL else "none was shown to differ"
     differ = "too few to tell" if ranks.blocks < pairs_needed(1) else differ
     text = (
-        f"Friedman p {ranks.p:.3f} over {ranks.blocks} block(s): {differ}. Methods whose mean ranks are further apart "
-        f"than the critical difference {ranks.difference:.2f} (Nemenyi, 5 %) differ."
+        f"Friedman p {escape_markdown(p_text(ranks.p))} over {ranks.blocks} block(s): {differ}. Methods whose mean "
+        f"ranks are further apart than the critical difference {ranks.difference:.2f} (Nemenyi, 5 %) differ."
     )
     few = " With fewer than 10 blocks both are rough." if ranks.blocks < 10 else ""
     image = f"\n![Critical difference]({picture})\n" if picture else ""
@@ -160,6 +165,7 @@ def explanations(comparison: Comparison) -> Iterator[str]:
             "Means and intervals are those of the pairs in which both reached it; a run that never did counts as worse "
             "than any that did in wins and in Wilcoxon's test, which then gives the verdict."
         )
+    flips = "exact" if max(pairs) <= MOST_EXACT else f"{RESAMPLES:,} drawn ones above {MOST_EXACT} pairs"
     few = f" Below {FEWEST} pairs there is none." if min(pairs) < FEWEST else ""
     yield f"Interval: Student's t of the mean of this row alone, not corrected.{few}"
     yield (
@@ -167,7 +173,7 @@ def explanations(comparison: Comparison) -> Iterator[str]:
         "examples they do not say."
     )
     yield (
-        "p: exact test of the mean by sign flips; p Wilcoxon: signed ranks; each Holm-corrected over the "
+        f"p: test of the mean by sign flips, {flips}; p Wilcoxon: signed ranks; each Holm-corrected over the "
         f"{family} row(s). Verdict at {LEVEL:.0%} by p (where a run never reached it, by p Wilcoxon)."
     )
     yield (

@@ -3,9 +3,9 @@
 A value that does not exist is censored: the run never reached the accuracy, so it counts as worse than every run that
 did. Differences are taken over the pairs in which both sides reached it; wins and ranks count all pairs.
 
-The verdict comes from an exact test, its p corrected over all comparisons. It tests the mean difference by flipping the
-signs of the pairs; if a value is censored there is no mean, and Wilcoxon's signed-rank test decides. With n pairs no
-such test can go below 2 / 2^n, so very few pairs get no verdict.
+The verdict comes from a test whose p is corrected over all comparisons. It tests the mean difference by flipping the
+signs of the pairs, in all ways up to 16 pairs; if a value is censored there is no mean, and Wilcoxon's signed-rank test
+decides. With n pairs no such test can go below 2 / 2^n, so very few pairs get no verdict.
 
 "not resolved" does not mean that two methods are equal. It comes with the smallest mean difference that n pairs with
 the same scatter s show in `POWER` of the cases: (t_{1 - level / (2 F)} + t_{POWER}) s / sqrt(n), Student's t with n - 1
@@ -24,6 +24,7 @@ from fedexp.maths.significance import LEVEL, pairs_needed, student_quantile
 POWER = 0.8
 FEWEST = 3  # numbers that have an interval: of two it would be wider than anything
 RESAMPLES = 99_999  # sign flips that are drawn if there are more than so many
+MOST_EXACT = 16  # pairs, of which there are fewer ways to flip signs than that
 Verdict = Literal["A better", "B better", "not resolved", "too few pairs", "identical"]
 
 
@@ -61,7 +62,7 @@ def compare(a: Sequence[float | None], b: Sequence[float | None], *, higher_is_b
     first, second = (np.array(values, dtype=np.float64) for values in (a, b))  # NaN where there is None
     has_a, has_b = ~np.isnan(first), ~np.isnan(second)
     complete = has_a & has_b
-    differences = first[complete] - second[complete]
+    differences = subtract(first, second)[complete]
     ranked = censored_differences(first, second, higher_is_better=higher_is_better)
     gains = ranked if higher_is_better else -ranked
     leaning = gains if complete.all() else np.sign(gains) * stats.rankdata(np.abs(gains))
@@ -88,12 +89,23 @@ def compare(a: Sequence[float | None], b: Sequence[float | None], *, higher_is_b
 
 def censored_differences(a: np.ndarray, b: np.ndarray, *, higher_is_better: bool) -> np.ndarray:
     """`[n]`: A - B of `a [n]` and `b [n]` for ranking; largest where only one side has a number, 0 where none has."""
-    difference = a - b
+    difference = subtract(a, b)
     beyond = np.nanmax(np.abs(difference), initial=0.0) + 1.0
     ahead = beyond if higher_is_better else -beyond
     only_a, only_b = ~np.isnan(a) & np.isnan(b), np.isnan(a) & ~np.isnan(b)
     difference = np.where(only_a, ahead, np.where(only_b, -ahead, difference))
     return np.nan_to_num(difference, nan=0.0)
+
+
+def subtract(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """`a [n]` - `b [n]`, rounded to 12 digits of the largest number: equal differences must be ties in a test of ranks.
+
+    Example:
+        >>> subtract(np.array([0.8, 0.7]), np.array([0.7, 0.6])).tolist()
+        [0.1, 0.1]
+    """
+    largest = max(np.nanmax(np.abs(values), initial=0.0) for values in (a, b))
+    return np.round(a - b, 12 - int(np.ceil(np.log10(largest)))) if 0 < largest < np.inf else a - b
 
 
 def interval(differences: np.ndarray) -> tuple[float | None, float | None]:
@@ -112,7 +124,7 @@ def resolvable(spread: float, pairs: int, family: int) -> float:
 
 
 def sign_flip_p(differences: np.ndarray) -> float:
-    """Two-sided p of the mean of `differences [n]` under flips of their signs: exact up to 16 pairs, else sampled."""
+    """Two-sided p of the mean of `differences [n]` under flips of their signs; sampled above `MOST_EXACT` pairs."""
     nonzero = differences[differences != 0]
     if len(nonzero) < 2:
         return 1.0

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Mapping
 
 from fedexp.config import saved_config
+from fedexp.data.tables.encoding import Column
 from fedexp.export.client_scores import client_scores, example_counts
 from fedexp.export.trained_model import TrainedModel
 from fedexp.export.usage import usage
@@ -111,9 +112,19 @@ def _score_table(trained: TrainedModel) -> str:
     if not rows:
         return "The round was not evaluated."
     table = "\n".join(["| measure | value | on |", "| --- | ---: | --- |", *rows])
+    table += _scaled_targets_note(trained)
     note = (trained.record.summary or {}).get("constant_answer")
     is_last = trained.round == trained.record.finished_rounds and trained.client is None
     return f"{table}\n\nOn the test examples {escape_markdown(_one_line(note))}." if note and is_last else table
+
+
+def _scaled_targets_note(trained: TrainedModel) -> str:
+    """In which units errors are, where these are not those of the targets."""
+    scaled = [column for column in trained.encoder.target_columns if column != Column(column.name)]
+    if not scaled:
+        return ""
+    deviations = ", ".join(f"{column.std:.4g} for {escape_markdown(_one_line(column.name))}" for column in scaled)
+    return f"\n\nLosses, RMSE and MAE are in standard deviations of the training targets: {deviations}."
 
 
 def _client_rows(trained: TrainedModel) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from fedexp.compare import statistics
+from fedexp.compare.page import p_text
 from fedexp.compare.statistics import add_verdicts, compare, holm, sign_flip_p, wilcoxon_p
 from fedexp.maths.significance import pairs_needed
 
@@ -43,6 +44,20 @@ def test_tied_differences_are_tested_exactly():
     library: Any = stats  # whose annotations say less than its pages
     found = library.wilcoxon(differences, method=library.PermutationMethod(n_resamples=np.inf))
     assert wilcoxon_p(differences) == pytest.approx(found.pvalue)
+
+
+def test_differences_that_are_equal_but_for_rounding_are_ties():
+    a, b = [0.8, 0.7, 0.6, 0.9, 0.3, 0.6], [0.7, 0.6, 0.5, 0.6, 0.3 + 1e-16, 0.7]
+    assert len({*np.abs(np.subtract(a, b))}) > 3  # as floats have them
+    result = compare(a, b, higher_is_better=True)
+    assert (result.wins, result.ties, result.losses) == (4, 1, 1)
+    assert result.p_wilcoxon == wilcoxon_p(np.array([1.0, 1.0, 1.0, 3.0, 0.0, -1.0]))
+    large = compare([1e10 + 1, 1e10 + 2], [1e10, 1e10], higher_is_better=True)
+    assert large.difference == 1.5
+
+
+def test_a_p_is_never_printed_as_nothing():
+    assert [p_text(p) for p in (0.2, 0.001, 0.0009, 1e-9)] == ["0.200", "0.001", "<0.001", "<0.001"]
 
 
 def test_no_difference_at_all_has_p_one():

@@ -39,7 +39,7 @@ def caveats(methods: Sequence[Method]) -> list[str]:
         ]
         notes += _repeat_notes(method)
         notes += _pooled_statistics_note(method)
-    return notes
+    return [*notes, *_scaled_targets_note(methods)]
 
 
 def lost_runs(roundless: Mapping[str, Sequence[Run]]) -> Iterator[str]:
@@ -80,6 +80,22 @@ def _pooled_statistics_note(method: Method) -> Iterator[str]:
         yield (
             f"{method.label}: every client trained alone, but the table is encoded by means, deviations and categories "
             "of all clients' training rows (`dataset.statistics=pooled`)."
+        )
+
+
+def _scaled_targets_note(methods: Sequence[Method]) -> Iterator[str]:
+    """That errors are not in the units of the targets."""
+    configs = {method.label: method.runs[0].config for method in methods}
+    scaled = [
+        label
+        for label, config in configs.items()
+        if config.get("dataset.target_scale") == "standard" and config.get("dataset.predicts", "numbers") == "numbers"
+    ]
+    if scaled:
+        begin = "Losses" if len(scaled) == len(configs) else f"{join_first(scaled, _LISTED)}: losses"
+        yield (
+            f"{begin}, RMSE and MAE are in standard deviations of the training targets "
+            "(`dataset.target_scale=standard`)."
         )
 
 

@@ -25,6 +25,17 @@ def test_as_many_methods_as_settings_are_rows(make_run, tmp_path):
     assert grid.rows == [["lr=0.1", "0.1"], ["lr=0.2", "0.2"]]
 
 
+def test_that_errors_are_in_deviations_of_the_targets_is_told_of_numbers(make_run, tmp_path):
+    for name, predicts, scale in (("0", "numbers", "standard"), ("1", "numbers", "raw"), ("2", "class", "standard")):
+        make_run(name, keys={"dataset.predicts": predicts, "dataset.target_scale": scale})
+    notes = provenance.caveats(group_runs(collect_runs([tmp_path])[0]))
+    told = "osses, RMSE and MAE are in standard deviations of the training targets (`dataset.target_scale=standard`)."
+    assert len(notes) == 1
+    assert notes[0].endswith(f": l{told}")
+    alone = provenance.caveats(group_runs(collect_runs([tmp_path / "0"])[0]))
+    assert alone == [f"L{told}"]
+
+
 def test_that_a_table_is_encoded_by_everybody_is_told_of_clients_that_train_alone(make_run, tmp_path):
     for name, training, statistics in (("0", "local", "pooled"), ("1", "local", "public"), ("2", None, "pooled")):
         make_run(name, keys={"scenario.training": training, "dataset.statistics": statistics})
