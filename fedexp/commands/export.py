@@ -50,11 +50,13 @@ def act(words: list[str]) -> int:
         logs.silence()
         from fedexp.export.export import SOURCE, export
 
-        files = export(
+        files, missing_rounds = export(
             folder, arguments.to, arguments.round, arguments.client, as_onnx=arguments.onnx, trust=trust_of(arguments)
         )
     width = max(map(len, files))
     lines = [f"  {name:{width}}  {text.replace('`', '')}" for name, text in files.items()]
+    if missing_rounds:
+        lines.append(f"note  {missing_rounds}")
     if SOURCE not in files:
         lines.append(f"note  no {SOURCE}: the card says why, and how the network is made then")
     print_text("\n".join([display_path(arguments.to), *lines, ""]))

@@ -22,6 +22,7 @@ from fedexp.simulation.setup.experiment import Experiment
 from fedexp.sweep import saved_overrides
 
 NAME = "contest.yaml"
+_MOST = 100_000  # trials, seeds or looks that a file may ask for
 _USUAL_SEEDS = 8  # so that contests that were begun before seeds could be added are found again
 _HELD_OUT = (  # by evaluation
     *("validation_fraction", "validation_at", "personal_fraction", "personal_split", "own_test", "unseen_fraction"),
@@ -139,7 +140,7 @@ def _read(path: Path) -> ContestPlan:
         tuples = {"methods": methods, "words": tuple(content["words"]), "looked": tuple(content.get("looked", ()))}
         plan = ContestPlan(**{**content, **tuples})
         counts = (plan.trials, plan.seeds, plan.seed + 1, *plan.looked)
-        if not is_metric_name(plan.metric) or any(type(count) is not int or count < 1 for count in counts):
+        if not is_metric_name(plan.metric) or any(type(count) is not int or not 0 < count <= _MOST for count in counts):
             raise ValueError
         if not all(isinstance(text, str) for text in (plan.config_dir or "", *(method.name for method in methods))):
             raise TypeError

@@ -9,6 +9,7 @@ from torch import nn
 from fedexp.config import saved_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError, first_line
+from fedexp.core.join_first import join_first
 from fedexp.export import card, encoder, onnx
 from fedexp.export.network_source import SourceError, load_source, network_source, plain_entries
 from fedexp.export.trained_model import Client, TrainedModel, load_trained
@@ -28,10 +29,11 @@ def export(
     *,
     as_onnx: bool = False,
     trust: Trust = NO_TRUST,
-) -> dict[str, str]:
+) -> tuple[dict[str, str], str]:
     """Exports the model of a run folder, after round `number` and of one `client` if given, into a new folder.
 
-    Returns the names of its files, with what each holds.
+    Returns: the names of its files with what each holds, and a line on rounds that the model does not know; empty if
+        it knows all, or `number` was given.
 
     Raises:
         ConfigError: as `load_trained`; or the target exists, or the network cannot be written as asked.
@@ -44,7 +46,15 @@ def export(
         part.mkdir()
         files = _write_files(trained, part, as_onnx=as_onnx)
         publish(part, target)
-    return files
+    return files, "" if number else _describe_missing_rounds(trained)
+
+
+def _describe_missing_rounds(trained: TrainedModel) -> str:
+    last, damaged = trained.record.finished_rounds, trained.record.damaged
+    if trained.round == last:
+        return ""
+    reason = f"{join_first([*map(display_path, damaged)], 3)} cannot be read" if damaged else "no later state was saved"
+    return f"the model is that after round {trained.round} of the {last} in metrics.csv, since {reason}"
 
 
 def _write_files(trained: TrainedModel, folder: Path, *, as_onnx: bool) -> dict[str, str]:

@@ -35,6 +35,7 @@ NUMERIC_COLUMNS = (
     *("global", "inside", "personal", "mean", "from_s", "to_s"),
 )
 ACCURACIES = ("test_accuracy", "validation_accuracy")  # from 0 to 1
+FINITE = (*ACCURACIES, "global", "inside", "personal", "mean")  # the last four are scores of client_scores.csv
 ROUNDING = 1e-6
 _INTEGER_CELL = re.compile(r"-?\d{1,15}")
 
@@ -166,8 +167,8 @@ def _is_number(cell: object, name: str) -> bool:
 
 
 def _is_too_large(size: Any, name: str) -> Any:
-    """Whether numbers of such a size, one or a column, are too large: a loss may be infinite, an accuracy may not."""
-    return (size > _limit(name)) & ((size < math.inf) | (name in ACCURACIES))
+    """Whether numbers of such a size, one or a column, are too large: a loss may be infinite, a score may not."""
+    return (size > _limit(name)) & ((size < math.inf) | (name in FINITE))
 
 
 def _limit(name: str) -> float:

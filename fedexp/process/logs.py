@@ -12,6 +12,7 @@ from fedexp.process.terminal import EscapedFormatter
 
 _NOTES: ContextVar[set[str] | None] = ContextVar("notes of the runs so far", default=None)
 
+FILE_ONLY = "of_the_file"  # marks the lines that only the log file of a run gets
 DATED_FORMAT = "[%(asctime)s] %(levelname)s %(message)s"
 
 

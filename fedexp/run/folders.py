@@ -158,8 +158,8 @@ def remove_claimed(folder: Path, latest: Path, previous_target: Path | None) -> 
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether a run has come to its end here."""
-    return (folder / "summary.json").exists()
+    """Whether a run has come to its end here, and its numbers are still there."""
+    return all((folder / name).exists() for name in ("summary.json", "metrics.csv"))
 
 
 def is_sweep(folder: Path) -> bool:

@@ -15,7 +15,6 @@ from fedexp.process import logs, terminal
 log = logging.getLogger("fedexp.run.run")
 
 ROUND = "of_a_round"  # marks the lines that the bar replaces
-FILE_ONLY = "of_the_file"  # marks the lines that only the log file gets
 
 
 class Progress:
@@ -33,7 +32,7 @@ class Progress:
             self.bar = tqdm(total=rounds, initial=done, unit="round", dynamic_ncols=True, file=sys.stderr, leave=leave)
             self.log_redirection.enter_context(logging_redirect_tqdm())
             logs.leave_out_on_terminals(ROUND)
-        logs.leave_out_on_console(FILE_ONLY)
+        logs.leave_out_on_console(logs.FILE_ONLY)
 
     def round(self, row: dict[str, Any]) -> None:
         """Reports a finished round."""
@@ -54,10 +53,10 @@ class Progress:
 
     def note(self, text: str) -> None:
         """Prints what may not be meant; the console gets it once a sweep."""
-        log.info(text, extra={FILE_ONLY: True} if logs.is_repeated(text) else {})
+        log.info(text, extra={logs.FILE_ONLY: True} if logs.is_repeated(text) else {})
 
     def _extra(self) -> dict[str, bool]:
-        return {FILE_ONLY: True} if self.is_point else {}
+        return {logs.FILE_ONLY: True} if self.is_point else {}
 
     def close(self) -> None:
         """Closes the bar where it stands."""

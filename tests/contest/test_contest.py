@@ -247,6 +247,7 @@ def test_a_folder_that_somebody_changed_is_refused(tmp_path: Path, monkeypatch: 
     plan = path.read_text()
     for old, new, told in (
         ("trials: 3", "trials: many", "must hold the plan of a contest; is it damaged?"),
+        ("trials: 3", "trials: 1000000000", "must hold the plan of a contest; is it damaged?"),
         ("name: algorithm=fedavg", "name: ../../fedavg", "the name of a method must begin with a letter or digit"),
         ("rounds=3", "hydra.run.dir=/", "a setting must be one of the experiment's"),
         ("rounds=3", "rounds=${oc.env:HOME}", "a setting must refer to keys of the config alone"),

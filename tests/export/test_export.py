@@ -50,7 +50,8 @@ def train(place, target, *words):
 def test_a_model_of_a_table_answers_without_fedexp(patients, tmp_path):
     place, _ = patients
     done = train(place, "ill", "dataset.ignore=[cost]")
-    files = export(done.folder, tmp_path / "home")
+    files, missing_rounds = export(done.folder, tmp_path / "home")
+    assert missing_rounds == ""
     assert sorted(path.name for path in (tmp_path / "home").iterdir()) == sorted(files)
     ended = usage_of(tmp_path / "home")
     assert ended.returncode == 0, ended.stderr
@@ -306,3 +307,15 @@ def test_the_card_clips_as_the_run_did(patients, tmp_path):
         card.write_text(text.replace('"age": 55.0', f'"age": {age}'))
         answers.append(usage_of(tmp_path / "home").stdout)
     assert answers[0] == answers[1] != ""
+
+
+def test_rounds_that_the_model_does_not_know_are_told(tmp_path, capsys):
+    done = run("model=logistic", "keep_states=1", folder=tmp_path / "run", **{**QUIET, "rounds": 3})
+    (done.folder / "state.pt").write_bytes(b"no archive")
+    (done.folder / "states" / "000003.pt").unlink()
+    assert main(["export", str(done.folder), "--to", str(tmp_path / "home")]) == 0
+    told = "note  the model is that after round 2 of the 3 in metrics.csv, since "
+    assert told in (printed := capsys.readouterr().out)
+    assert "state.pt cannot be read\n" in printed
+    assert main(["export", str(done.folder), "--to", str(tmp_path / "second"), "--round", "2"]) == 0
+    assert "note" not in capsys.readouterr().out

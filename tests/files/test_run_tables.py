@@ -85,6 +85,14 @@ def test_a_simulated_clock_may_go_as_far_as_a_fleet_says(path: Path):
     assert run_tables.read_frame(path)["sim_s"].tolist() == [1e150]
 
 
+@pytest.mark.parametrize("column", ["global", "inside", "personal", "mean"])
+def test_a_score_of_a_client_is_finite(path: Path, column: str):
+    path.write_bytes(f"client,metric,{column}\n0,accuracy,inf\n".encode())
+    assert list(run_tables.read_lines(path, ("client",))) == []
+    with pytest.raises(ConfigError, match=f"must have numbers up to 1e\\+100 in its column {column}, got 'inf'"):
+        run_tables.read_frame(path)
+
+
 @pytest.mark.parametrize("cell", ["inf", "1.5", "-2", "1e300"])
 def test_an_accuracy_is_at_most_1(path: Path, cell: str):
     path.write_bytes(b"round,client,test_loss,test_accuracy\n1,0,inf,1.0\n2,0,0.5,nan\n")

@@ -27,13 +27,14 @@ _KINDS: dict[str, Any] = {
 
 
 def is_complete_state(content: Mapping[Any, Any]) -> bool:
-    """Whether all entries are there and have the right types; the roles' memories are not checked."""
+    """Whether all entries are there and have the right types; of the roles' memories only why a run stopped."""
     content = {**{name: {} for name in TEXTS}, **content}  # older states have none
     return (
         all(name in content and fits(kind, content[name]) for name, kind in _KINDS.items())
         and all(isinstance(key, str) for name in (*TEXTS, "memory") for key in content[name])
         and all(0 <= content[name] < math.inf for name in ("round", "updates", "sim_s", "host_s"))
         and content["engine"].keys() == {field.name for field in fields(EngineChoice)}
+        and fits(str | None, content["memory"].get("stop", {}).get("reason"))
         and len(content["models"]) > 0
         and all(map(_is_model, content["models"]))
     )

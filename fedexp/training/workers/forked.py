@@ -21,7 +21,7 @@ import torch
 import torch.distributed as dist
 
 from fedexp.core import signals
-from fedexp.core.errors import ConfigError
+from fedexp.core.errors import ConfigError, first_line
 from fedexp.process import logs
 from fedexp.process.user_code_errors import explain_in_one_line
 from fedexp.training.workers.arena import SharedArena
@@ -173,7 +173,12 @@ def _exit_message(status: int, rank: int, read: int) -> str:
         text = pipe.read().decode(errors="replace").strip()
     if os.WIFSIGNALED(status):
         return f"worker {rank} was killed by signal {os.WTERMSIG(status)}"
-    return f"worker {rank} failed: {text}" if text else f"worker {rank} ended early"
+    if not text:
+        return f"worker {rank} ended early"
+    reason, _, trace = text.partition("\n")
+    if trace:
+        log.error("worker %d failed: %s\n%s", rank, reason, trace, extra={logs.FILE_ONLY: True})
+    return f"worker {rank} failed: {reason}"
 
 
 def _run_worker(first: int, write: int, work: Callable[[], None]) -> NoReturn:
@@ -186,6 +191,7 @@ def _run_worker(first: int, write: int, work: Callable[[], None]) -> NoReturn:
         work()
         status = 0
     except BaseException as error:
-        os.write(write, (explain_in_one_line(error) or traceback.format_exc()).encode())
+        defect = f"{type(error).__name__}: {first_line(error)}\n{traceback.format_exc()}"
+        os.write(write, (explain_in_one_line(error) or defect).encode())
     finally:
         os._exit(status)

@@ -213,6 +213,7 @@ INCOMPLETE = {
     "a matrix": changed("models", [(torch.zeros(2, 1), LAYOUT)]),
     "a negative shape": changed("models", [(torch.zeros(2), {**LAYOUT, "shapes": [[-2]]})]),
     "a memory of numbers": changed("memory", {"selector": 3}),
+    "a reason to stop of numbers": changed("memory", {"stop": {"reason": 5}}),
     "an unnamed engine": changed("engine", {"name": "loop"}),
     "surroundings of numbers": changed("surroundings", {"torch": 2}),
     "a config of words": changed("config", "words"),
