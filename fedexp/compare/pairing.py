@@ -137,7 +137,8 @@ def _method_names(methods_a: Sequence[_Method], method_b: _Method) -> list[tuple
     names = []
     for name, method in zip(first, methods_a, strict=True):
         if _identity(method.first_run) == _identity(method_b.first_run):
-            names.append((f"{name} in {_common_folder(method)}", f"{name} in {_common_folder(method_b)}"))
+            other_name = name if method.blocks.keys() & method_b.blocks.keys() else last
+            names.append((f"{name} in {_common_folder(method)}", f"{other_name} in {_common_folder(method_b)}"))
         else:
             names.append((name, last))
     return names
@@ -191,7 +192,8 @@ def _why_unpaired(method_a: _Method, method_b: _Method) -> str:
             f"no seed in common, A has {_join_seeds(seeds)} and B {_join_seeds(theirs)}; run both with the same seeds"
         )
     a, b = equality.data_config(method_a.first_run), equality.data_config(method_b.first_run)
-    keys = [key for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key)]
+    differing = [key for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key) and not key.endswith("_target_")]
+    keys = [key for key in differing if key in a and key in b] or differing
     shown_keys = ", ".join(f"{key} is {short_text(a.get(key))} and {short_text(b.get(key))}" for key in keys[:3])
     return f"their data differ, {shown_keys}; run both on the same data"
 

@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 
 from fedexp.compare import equality
 from fedexp.config import saved_config
+from fedexp.config.option_names import option_names
 from fedexp.config.resolvers import words_with_environment
 from fedexp.config.trust import Trust
 from fedexp.contest.methods import Contender, refuse_wrong
@@ -104,8 +105,10 @@ class ContestPlan:
                 f"{method.name}: evaluation.validation_at=clients chooses by the models that clients use, so these "
                 "must be compared in the end, too, but nothing is held out for it; set evaluation.personal_fraction=0.2"
             )
-        settings = {key: value for key, value in flatten_keys(valid_run.config).items() if _is_shared(key)}
-        return {"seed": " ".join(space.seeds), "main metric": exp.metrics[0], **settings}, exp
+        options = option_names(valid_run.config, {})  # before the classes of these parts, which users do not know
+        settings = {**options, **flatten_keys(valid_run.config)}
+        shared = {key: value for key, value in settings.items() if _is_shared(key)}
+        return {"seed": " ".join(space.seeds), "main metric": exp.metrics[0], **shared}, exp
 
 
 def earlier_plan(plan: ContestPlan, folder: Path) -> ContestPlan | None:

@@ -120,7 +120,7 @@ def read_frame(path: Path, needed: Sequence[str] = ()) -> "pd.DataFrame":
         if name not in table:
             raise ConfigError(f"{display_path(path)} must have a column {name}; is this the folder of a run?")
     for name in table:
-        _refuse_invalid(path, str(name), table[name])
+        _refuse_invalid(path, str(name), table[name], complete_lines)
     return table
 
 
@@ -178,7 +178,8 @@ def _limit(name: str) -> float:
     return math.inf if name == "sim_s" else LARGEST_NUMBER
 
 
-def _refuse_invalid(path: Path, name: str, column: Any) -> None:
+def _refuse_invalid(path: Path, name: str, column: Any, content: bytes) -> None:
+    """Raises ConfigError if a column holds what it must not; `content` is that of the file, where the cells stand."""
     if name in INTEGER_COLUMNS and column.dtype.kind != "i" and len(column):
         wanted = "whole numbers"
     elif name in NUMERIC_COLUMNS and column.dtype.kind not in "if" and len(column):
@@ -187,6 +188,9 @@ def _refuse_invalid(path: Path, name: str, column: Any) -> None:
         wanted = f"numbers up to {_limit(name):g}"
     else:
         return
-    invalid = [cell for cell in column if not _is_valid(name, str(cell))]
-    example = f", got {str(invalid[0])[:40]!r}" if invalid else ""
+    import pandas as pd
+
+    cells = pd.read_csv(io.BytesIO(content), index_col=False, dtype=str, keep_default_na=False)[name]
+    invalid = [cell for cell in cells if not _is_valid(name, cell)]
+    example = f", got {invalid[0][:40]!r}" if invalid else ""
     raise ConfigError(f"{display_path(path)} must have {wanted} in its column {name}{example}; is it damaged?")

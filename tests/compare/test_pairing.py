@@ -118,6 +118,10 @@ def test_datasets_are_blocks_of_their_own(method, read, tmp_path):
 def test_other_data_is_refused_by_the_key_that_differs(method, refused):
     a, b = method("ucb", [0.7], keys={"federation.alpha": 0.3}), method("random", [0.7], keys={"federation.alpha": 1.0})
     assert "their data differ, federation.alpha is 0.3 and 1; run both on the same data" in refused(a, b)
+    a, b = (
+        method("random", [0.7], name=name, keys={"federation.alpha": alpha}) for name, alpha in (("c", 0.3), ("d", 1.0))
+    )
+    assert re.match(r"alpha=0.3 in \S+/c/0 and alpha=1 in \S+/d/0 cannot be compared: ", refused(a, b))
 
 
 @pytest.mark.parametrize(

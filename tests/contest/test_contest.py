@@ -215,6 +215,10 @@ FEDAVG = "algorithm=fedavg,fedprox"
         ((FEDAVG, "rounds=3"), "a search must vary something"),
         ((FEDAVG, "local.rl=interval(0.1,1)"), "unknown key local.rl; known: local.batch_size"),
         ((FEDAVG, "rounds=choice(2,3)"), "algorithm=fedavg: rounds must have one value; it is not tuned here"),
+        (
+            ("stop=rounds,patience", "evaluation.validation=true", RATE),
+            "all methods of a contest must have the same stop, got rounds for stop=rounds and patience for",
+        ),
         (("rounds=2,3", RATE), "all methods of a contest must have the same rounds, got 2 for rounds=2 and 3 for"),
         (("none.yaml", RATE), "none.yaml must hold a method a line, with name, words and search as texts: [Errno 2]"),
         (("odd.csv", RATE), "odd.csv must hold a method a line, with name, words and search as texts: got {'name'"),

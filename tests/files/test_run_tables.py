@@ -85,6 +85,12 @@ def test_a_simulated_clock_may_go_as_far_as_a_fleet_says(path: Path):
     assert run_tables.read_frame(path)["sim_s"].tolist() == [1e150]
 
 
+def test_the_cell_that_is_wrong_is_named_as_it_stands_there(path: Path):
+    path.write_bytes(b"round,participants\n1,10\n2,1000000000000000000000\n")
+    with pytest.raises(ConfigError, match="whole numbers in its column participants, got '1000000000000000000000'"):
+        run_tables.read_frame(path)
+
+
 @pytest.mark.parametrize("column", ["global", "inside", "personal", "mean"])
 def test_a_score_of_a_client_is_finite(path: Path, column: str):
     path.write_bytes(f"client,metric,{column}\n0,accuracy,inf\n".encode())

@@ -277,6 +277,16 @@ def test_cells_with_line_breaks_come_back_as_they_were(patients, tmp_path, monke
         assert [row["note"] for row in csv.DictReader(file, strict=True)] == frame["note"].tolist()
 
 
+def test_a_number_of_many_digits_is_a_number_and_a_text_is_named(patients, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("rows.csv").write_text(f"age,sex\n{10**24},f\n40,m\n")
+    assert main(["predict", str(patients[0]), "rows.csv", "--to", "answers.csv"]) == 0
+    assert "numbers are far from those of training" in capsys.readouterr().out
+    Path("rows.csv").write_text("age,sex\n40,m\nold,f\n")
+    assert main(["predict", str(patients[0]), "rows.csv", "--to", "second.csv"]) == 2
+    assert complaint(capsys) == "fedexp: column age must hold numbers, but holds text: 'old'; correct the rows"
+
+
 def test_whole_numbers_as_categories_are_the_same_for_all(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     grade = np.array([1, 2, 7])[np.arange(90) % 3]

@@ -127,6 +127,18 @@ def _fit_column(values: "pd.Series", train: np.ndarray, *, fill: bool, declared:
     return one_hot(entries, names), Column(str(values.name), 0.0, 1.0, tuple(names.tolist()), fill)
 
 
+def _as_numbers(values: "pd.Series", name: str) -> "pd.Series":
+    """A column whose cells are all numbers, though pandas has them as texts, as it has whole ones of 20 digits."""
+    import pandas as pd
+
+    converted = cast("pd.Series", pd.to_numeric(values, errors="coerce")).astype(float)
+    is_text = converted.isna().to_numpy() & ~values.isna().to_numpy()
+    if is_text.any():
+        text = " ".join(str(values.to_numpy()[is_text][0]).split())[:40]
+        raise ConfigError(f"column {name} must hold numbers, but holds text: {text!r}; correct the rows")
+    return converted
+
+
 def _encode(column: Column, frame: "pd.DataFrame") -> np.ndarray:
     """One column of a table as float32 `[S, width]`."""
     if column.name not in frame.columns:
@@ -140,7 +152,7 @@ def _encode(column: Column, frame: "pd.DataFrame") -> np.ndarray:
     if values.dtype == object and set(values.dropna()) <= {True, False}:
         values = values.astype(float)
     if not table.is_number(values) and not values.isna().all():
-        raise ConfigError(f"column {column.name} must hold numbers, but holds text; correct the rows")
+        values = _as_numbers(values, column.name)
     numbers = table.numbers(values.astype(float))
     if column.bounds is not None:
         numbers = np.clip(numbers, column.bounds[0], column.bounds[1])

@@ -178,6 +178,8 @@ def axis_values(runs: Sequence[Run], name: str, planned: sweeps.Planned) -> tupl
     Raises:
         ConfigError: no run knows the setting, or there is one value only.
     """
+    if name == "seed":
+        raise ConfigError("--grid: seed is no setting, since a cell is a mean over seeds; name what differs besides")
     setting_names = {key: None for run in runs for key in (*options(run), *settings(run))}
     if name not in setting_names:
         raise ConfigError(f"--grid: no run has a setting {name}; {did_you_mean(name, sorted(setting_names))}")
