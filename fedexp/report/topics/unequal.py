@@ -41,6 +41,8 @@ def unequal_conditions(methods: Sequence[Method]) -> Iterator[str]:
             f"The methods send unequal numbers of megabytes: {values}; fedexp compare refuses to test them against "
             "each other unless --unequal megabytes says that this is meant."
         )
+    if values := _differing(methods, runs, _validation):
+        yield f"Validation scores are of two kinds: {values}. They do not compare."
     has_two_clocks = clocks.share_link_differently(run for method in methods for run in method.runs)
     if values := _differing(methods, runs, lambda run: f"pacing={run.choices.get('pacing') or 'synchronous'}"):
         yield (
@@ -51,6 +53,14 @@ def unequal_conditions(methods: Sequence[Method]) -> Iterator[str]:
     if has_two_clocks:
         yield f"{clocks.NOTE[0].upper()}{clocks.NOTE[1:]}."
     yield from _personal_models(methods)
+
+
+def _validation(run: Run) -> str:
+    """Whose models are scored on whose validation examples; empty where none are."""
+    if not run.config.get("evaluation.validation"):
+        return ""
+    at_clients = run.config.get("evaluation.validation_at") == "clients"
+    return "clients' models on their own examples" if at_clients else "the global model on the server's examples"
 
 
 def _failed_runs(methods: Sequence[Method]) -> Iterator[str]:

@@ -100,6 +100,20 @@ def test_on_a_shared_link_synchronous_seconds_do_not_compare_with_others(make_ru
     assert note.endswith("run both with fleet.link=own.")
 
 
+def test_validation_scores_of_two_kinds(make_run: Callable[..., Path], tmp_path: Path):
+    for name, keys in {
+        "s0": {"evaluation.validation": True, "evaluation.validation_at": "clients"},
+        "s1": {"evaluation.validation": True},
+        "s2": {},
+    }.items():
+        make_run(name, choices={"selector": name}, keys=keys)
+    told = [note for note in notes(tmp_path) if note.startswith("Validation scores are of two kinds: ")]
+    assert len(told) == 1
+    assert "clients' models on their own examples (" in told[0]
+    assert told[0].endswith("They do not compare.")
+    assert "s2" not in told[0]
+
+
 def test_of_many_methods_some_are_named(make_run: Callable[..., Path], tmp_path: Path):
     for number in range(7):
         make_run(str(number), choices={"selector": f"s{number}"}, keys={"rounds": 1 if number else 2})
