@@ -43,6 +43,12 @@ def unequal_conditions(methods: Sequence[Method]) -> Iterator[str]:
         )
     if values := _differing(methods, runs, _validation):
         yield f"Validation scores are of two kinds: {values}. They do not compare."
+    yield from _unequal_clocks(methods, runs)
+    yield from _personal_models(methods)
+
+
+def _unequal_clocks(methods: Sequence[Method], runs: Sequence[Run]) -> Iterator[str]:
+    """Why rounds or simulated seconds are not the same for all methods."""
     has_two_clocks = clocks.share_link_differently(run for method in methods for run in method.runs)
     if values := _differing(methods, runs, lambda run: f"pacing={run.choices.get('pacing') or 'synchronous'}"):
         yield (
@@ -52,7 +58,6 @@ def unequal_conditions(methods: Sequence[Method]) -> Iterator[str]:
         )
     if has_two_clocks:
         yield f"{clocks.NOTE[0].upper()}{clocks.NOTE[1:]}."
-    yield from _personal_models(methods)
 
 
 def _validation(run: Run) -> str:
