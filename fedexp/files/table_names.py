@@ -12,7 +12,7 @@ def name_with_control(names: Sequence[str]) -> str | None:
     return next((name for name in names if _BREAKS.search(name)), None)
 
 
-def fault_in_column_names(names: Sequence[str], taken: Sequence[str]) -> str | None:
+def fault_in_column_names(names: Sequence[str], reserved: Sequence[str]) -> str | None:
     """Why a table cannot have columns of these names beside those that it has, in words; None if it can.
 
     Example:
@@ -24,7 +24,7 @@ def fault_in_column_names(names: Sequence[str], taken: Sequence[str]) -> str | N
     if (name := name_with_control(names)) is not None:
         return f"must have no line breaks or other control characters, got {name[:40]!r}"
     counts = Counter(name.strip() for name in names)
-    if shared := next((name for name in counts if name in taken), None):
+    if shared := next((name for name in counts if name in reserved), None):
         return f"must be other names than those of a table's other columns, got {shared!r}"
     if twice := next((name for name, count in counts.items() if count > 1), None):
         return f"must differ from each other, apart from blanks around them, got {twice[:40]!r} twice"
