@@ -109,7 +109,7 @@ def cells(row: Row) -> list[str]:
 
 def p_text(p: float) -> str:
     """A p-value; one that rounds to nothing is not nothing."""
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
+    return f"{p:.0e}" if p < 0.001 else f"{p:.3f}"
 
 
 def _text(value: float | None, form: str) -> str:
@@ -144,7 +144,7 @@ def _ranking_text(ranks: Ranks, by: str, picture: str | None) -> str:
     differ = "not all methods are the same" if ranks.p <= LEVEL else "none was shown to differ"
     differ = "too few to tell" if ranks.blocks < pairs_needed(1) else differ
     text = (
-        f"Friedman p {escape_markdown(p_text(ranks.p))} over {ranks.blocks} block(s): {differ}. Methods whose mean "
+        f"Friedman p {p_text(ranks.p)} over {ranks.blocks} block(s): {differ}. Methods whose mean "
         f"ranks are further apart than the critical difference {ranks.difference:.2f} (Nemenyi, 5 %) differ."
     )
     few = " With fewer than 10 blocks both are rough." if ranks.blocks < 10 else ""

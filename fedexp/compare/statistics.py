@@ -105,7 +105,7 @@ def subtract(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         [0.1, 0.1]
     """
     largest = max(np.nanmax(np.abs(values), initial=0.0) for values in (a, b))
-    return np.round(a - b, 12 - int(np.ceil(np.log10(largest)))) if 0 < largest < np.inf else a - b
+    return np.round(a - b, min(12 - int(np.ceil(np.log10(largest))), 300)) if 0 < largest < np.inf else a - b
 
 
 def interval(differences: np.ndarray) -> tuple[float | None, float | None]:

@@ -59,10 +59,10 @@ class Trust:
         """The folder of options to use where that of a sweep or search names one; raises like `refuse_untrusted`."""
         if self.config_dir is not None or saved_folder is None or self.composed:
             return self.config_dir or saved_folder
-        path = str(saved_folder.resolve())
+        path = "" if "\0" in str(saved_folder) else str(saved_folder.resolve())
         if path not in _load_trusted():
             raise ConfigError(
-                f"{display_path(folder)} takes options from {path}, which was never used here; "
+                f"{display_path(folder)} takes options from {path or 'a path with a NUL'}, which was never used here; "
                 f"if they are yours, add --config-dir {display_path(saved_folder)}"
             )
         return saved_folder

@@ -142,8 +142,9 @@ def _read(path: Path) -> ContestPlan:
         methods = tuple(Contender(entry["name"], tuple(entry["words"])) for entry in content["methods"])
         tuples = {"methods": methods, "words": tuple(content["words"]), "looked": tuple(content.get("looked", ()))}
         plan = ContestPlan(**{**content, **tuples})
-        counts = (plan.trials, plan.seeds, plan.seed + 1, *plan.looked)
-        if not is_metric_name(plan.metric) or any(type(count) is not int or not 0 < count <= _MOST for count in counts):
+        counts = (plan.trials, plan.seeds, *plan.looked)
+        are_counts = all(type(count) is int and 0 < count <= _MOST for count in counts)
+        if not is_metric_name(plan.metric) or not are_counts or type(plan.seed) is not int or plan.seed < 0:
             raise ValueError
         if not all(isinstance(text, str) for text in (plan.config_dir or "", *(method.name for method in methods))):
             raise TypeError

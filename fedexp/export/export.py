@@ -53,7 +53,7 @@ def _describe_missing_rounds(trained: TrainedModel) -> str:
     last, damaged = trained.record.finished_rounds, trained.record.damaged
     if trained.round == last:
         return ""
-    reason = f"{join_first([*map(display_path, damaged)], 3)} cannot be read" if damaged else "no later state was saved"
+    reason = f"{join_first([*map(display_path, damaged)], 3)} cannot be read" if damaged else "no later state is there"
     return f"the model is that after round {trained.round} of the {last} in metrics.csv, since {reason}"
 
 

@@ -27,11 +27,10 @@ for column in encoder["columns"]:
         low, high = column["bounds"] or (value, value)
         numbers.append((min(max(value, low), high) - column["mean"]) / column["std"])
     else:
-        if value is None or value != value:
-            value = ""
-        elif isinstance(value, float) and value.is_integer():
-            value = int(value)
-        numbers += [float(str(value) == name) for name in column["categories"]]
+        names, value = column["categories"], "" if value is None or value != value else str(value)
+        if value not in names:  # whole numbers are the same as 2 and as 2.0
+            value = value.removesuffix(".0") if value.endswith(".0") else value + ".0"
+        numbers += [float(value == name) for name in names]
 outputs = model(torch.tensor([numbers], dtype=torch.float32))
 """
 _ARRAY = """\

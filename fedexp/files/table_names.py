@@ -17,7 +17,7 @@ def fault_in_column_names(names: Sequence[str], reserved: Sequence[str]) -> str 
 
     Example:
         >>> fault_in_column_names(["cat", "client"], ["client", "examples"])
-        "must be other names than those of a table's other columns, got 'client'"
+        "must not be 'client', which is another column of the run's tables"
         >>> fault_in_column_names(["cat", "cat "], [])
         "must differ from each other, apart from blanks around them, got 'cat' twice"
     """
@@ -25,7 +25,7 @@ def fault_in_column_names(names: Sequence[str], reserved: Sequence[str]) -> str 
         return f"must have no line breaks or other control characters, got {name[:40]!r}"
     counts = Counter(name.strip() for name in names)
     if shared := next((name for name in counts if name in reserved), None):
-        return f"must be other names than those of a table's other columns, got {shared!r}"
+        return f"must not be {shared!r}, which is another column of the run's tables"
     if twice := next((name for name, count in counts.items() if count > 1), None):
         return f"must differ from each other, apart from blanks around them, got {twice[:40]!r} twice"
     return None

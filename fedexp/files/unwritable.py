@@ -1,6 +1,7 @@
 """What the system does not let a command write, said in words that name the flag to change."""
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,4 +25,5 @@ def explain_unwritable(path: Path, flag: str) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, FolderGoneError) or error.errno in (*_NO_ROOM, errno.ENAMETOOLONG):
             raise
-        raise ConfigError(f"cannot write {display_path(path)}: {error.strerror}; give another {flag}") from error
+        reason = os.strerror(errno.ENOTDIR) if error.errno == errno.EEXIST else error.strerror  # of a folder above
+        raise ConfigError(f"cannot write {display_path(path)}: {reason}; give another {flag}") from error

@@ -54,10 +54,13 @@ def test_differences_that_are_equal_but_for_rounding_are_ties():
     assert result.p_wilcoxon == wilcoxon_p(np.array([1.0, 1.0, 1.0, 3.0, 0.0, -1.0]))
     large = compare([1e10 + 1, 1e10 + 2], [1e10, 1e10], higher_is_better=True)
     assert large.difference == 1.5
+    tiny = compare([8e-300, 7e-300], [7e-300, 6e-300], higher_is_better=True)
+    assert tiny.difference is not None
+    assert tiny.difference < 1e-299
 
 
 def test_a_p_is_never_printed_as_nothing():
-    assert [p_text(p) for p in (0.2, 0.001, 0.0009, 1e-9)] == ["0.200", "0.001", "<0.001", "<0.001"]
+    assert [p_text(p) for p in (0.2, 0.001, 0.0009, 1e-9)] == ["0.200", "0.001", "9e-04", "1e-09"]
 
 
 def test_no_difference_at_all_has_p_one():

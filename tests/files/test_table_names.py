@@ -20,7 +20,7 @@ def test_other_names_are_as_they_are():
 @pytest.mark.parametrize(
     ("names", "fault"),
     [
-        (["a", "client "], "must be other names than those of a table's other columns, got 'client'"),
+        (["a", "client "], "must not be 'client', which is another column of the run's tables"),
         (["a", "b", " a"], "must differ from each other, apart from blanks around them, got 'a' twice"),
     ],
 )

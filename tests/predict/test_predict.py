@@ -295,6 +295,9 @@ def test_whole_numbers_as_categories_are_the_same_for_all(tmp_path, monkeypatch)
     done = run(*words, "dataset.missing=fill", "scenario.clients=2", folder="run", **QUIET)
     rows = pd.DataFrame({"grade": [2.0, None, 7.0], "x": 1.5})  # as pandas has whole numbers beside a gap
     assert done.encoder.rows(rows)[:, :3].tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 1]]
+    for grades in (["2", "", "7"], ["2.0", "", "7.0"], [2, None, 7]):  # as they may stand in a CSV file, or in Python
+        spelled = rows.assign(grade=pd.Series(grades, dtype=object))
+        assert done.encoder.rows(spelled)[:, :3].tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 1]]
     rows.to_parquet("rows.parquet")
     export(done.folder, tmp_path / "home")
     assert main(["predict", "home", "rows.parquet", "--to", "answers.csv"]) == 0

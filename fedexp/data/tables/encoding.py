@@ -1,5 +1,6 @@
 """Columns of a table as numbers, learnt from its training rows alone. Legend: S rows, F columns, K categories."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,6 +72,13 @@ def distinct_texts(values: np.ndarray, train: np.ndarray) -> np.ndarray:
     """The distinct non-empty texts `[K]`, sorted, of the training rows of `values [S]`."""
     texts = np.unique(values[train])
     return texts[texts != ""]
+
+
+def spelled_as(values: np.ndarray, names: Collection[str]) -> np.ndarray:
+    """The texts of `values [S]`, whole numbers spelled as in `names`: beside a missing value pandas has 2 as 2.0."""
+    spellings = {name.removesuffix(".0") if name.endswith(".0") else f"{name}.0": name for name in names}
+    other = {text: name for text, name in spellings.items() if text not in names}
+    return np.array([other.get(value, value) for value in values.tolist()], dtype=str)
 
 
 def one_hot(values: np.ndarray, names: np.ndarray) -> np.ndarray:

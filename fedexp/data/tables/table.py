@@ -125,8 +125,6 @@ def numbers(values: "pd.Series") -> np.ndarray:
 def texts(values: "pd.Series") -> np.ndarray:
     """A column of texts as an array of str `[S]`, empty where one is missing.
 
-    A whole number is written without a fraction: a column of them that lacks a value holds floats.
-
     Raises:
         ConfigError: one of them is a list or the like, or NumPy would cut one.
     """
@@ -136,14 +134,10 @@ def texts(values: "pd.Series") -> np.ndarray:
             f"column {values.name} must hold one number or text in each row, got lists or dicts; give each entry a "
             f"column of its own, or set dataset.ignore=[{values.name}]"
         )
-    strings = ["" if absent else _text(cell) for cell, absent in zip(cells, values.isna().to_numpy(), strict=True)]
+    strings = ["" if absent else str(cell) for cell, absent in zip(cells, values.isna().to_numpy(), strict=True)]
     if any("\0" in text for text in strings):
         raise ConfigError(f"column {values.name} holds a NUL character, which no text has; save the file as UTF-8")
     return np.array(strings, dtype=str)
-
-
-def _text(cell: object) -> str:
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
 def to_float32(values: np.ndarray, name: str, cure: str) -> np.ndarray:
@@ -161,8 +155,8 @@ def to_float32(values: np.ndarray, name: str, cure: str) -> np.ndarray:
 def encode_distinct(values: "pd.Series") -> tuple[list[str], np.ndarray]:
     """The names of the distinct values in ascending order, and which of them each row has, int64 `[S]`.
 
-    Numbers are put in order as numbers, everything else as text. A number has 15 digits in its name, or as many as two
-    of them need to differ.
+    Numbers are put in order as numbers, everything else as text. A number has 15 digits in its name, or all have as
+    many as two of them need to differ.
     """
     if values.dtype.kind in "iu":  # as they are: a float would take some large ones for the same
         unique_values, codes = np.unique(values.to_numpy(dtype=f"{values.dtype.kind}8"), return_inverse=True)

@@ -14,7 +14,7 @@ from fedexp.files.table_names import fault_in_column_names
 from fedexp.parts import IGNORED, ConfigError, Data, Dataset, Facts, Split
 from fedexp.parts.dataset.contract import TARGET_NAMES
 
-CLIENT_COLUMNS = ("client", "name", "examples", "true class")  # of federation.csv, confusion_matrix.csv
+CLIENT_COLUMNS = ("client", "examples", "true class")  # of federation.csv, confusion_matrix.csv
 CHUNK_SIZE = 2**20  # numbers at a time, since PyTorch copies what it looks at
 
 

@@ -15,7 +15,7 @@ def find_site_names(exp: Experiment, data: Data, all_clients: Partition) -> tupl
     None where the federation is not one of people, or nobody knows their names.
 
     Raises:
-        ConfigError: a name would not stay on its line of a table.
+        ConfigError: a name would not stay on its line of a table, or a class has that of their column.
     """
     names, subject = exp.federation.subject_names(data.subject_names), data.train.subject
     if names is None:
@@ -28,5 +28,7 @@ def find_site_names(exp: Experiment, data: Data, all_clients: Partition) -> tupl
             f"names of clients must have no line breaks or other control characters, got {name[:40]!r}; rename the "
             "client in the data"
         )
+    if any(name.strip() == "name" for name in data.class_names):
+        raise ConfigError("no class may be called 'name' where clients have names: federation.csv has such a column")
     shards = (all_clients.shard(client) for client in range(all_clients.clients))
     return tuple(" + ".join(names[number] for number in np.unique(numbers[shard])) for shard in shards)
