@@ -12,6 +12,9 @@ from command_line import complaint
 from processes import Command
 
 from fedexp import cli
+from fedexp.config.trust import NO_TRUST
+from fedexp.contest.methods import Contender
+from fedexp.contest.plan import NAME, ContestPlan, load
 from fedexp.sweep.launchers.contract import PointEnd
 
 pytestmark = pytest.mark.skipif(find_spec("optuna") is None, reason="optuna is not installed")
@@ -260,3 +263,10 @@ def test_a_folder_that_somebody_changed_is_refused(tmp_path: Path, monkeypatch: 
         capsys.readouterr()
         assert cli.main(["resume", "contest"]) == 2
         assert told in complaint(capsys)
+
+
+def test_a_seed_may_be_a_date(tmp_path: Path):
+    methods = tuple(Contender(name, (f"selector={name}",)) for name in ("random", "afl"))
+    plan = ContestPlan(methods=methods, words=(), trials=1, seeds=1, seed=20250101)
+    (tmp_path / NAME).write_text(plan.text())
+    assert load(tmp_path, NO_TRUST) == plan
