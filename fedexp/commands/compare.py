@@ -18,7 +18,7 @@ from fedexp.commands.arguments.json_document import add_json_flag, json_document
 from fedexp.commands.arguments.parsing import InvalidArgument, Parser, complete_folder
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
-from fedexp.files.atomic import display_path, shell_path, write_atomically
+from fedexp.files.atomic import display_path, shell_path
 from fedexp.files.unwritable import explain_unwritable
 from fedexp.process.terminal import print_text, width
 from fedexp.run.folders import OUTPUTS, is_run, is_sweep
@@ -208,11 +208,7 @@ def _write_page(
         return []
     from fedexp.report.pages.write_page import write_page
 
-    content = _content(out.suffix, comparison, method_pairs, pictures)
-    if out.suffix == ".csv":
-        write_atomically(out, content.encode())
-    else:
-        write_page(out, content)
+    write_page(out, _content(out.suffix, comparison, method_pairs, pictures))
     return [out]
 
 

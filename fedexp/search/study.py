@@ -7,6 +7,7 @@ a search by one process gives the same trials however often it is killed.
 
 import hashlib
 import math
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -147,8 +148,11 @@ class MethodTrials:
 def truncate_to_lines(path: Path) -> None:
     """Cuts off what stands behind the last line break of a file; nobody else may be writing it."""
     with path.open("rb+") as file:
-        content = file.read()
-        file.truncate(content.rfind(b"\n") + 1)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1))
+        if file.read(1) not in (b"", b"\n"):  # rarely: the rest is read only then, since each look appends a line
+            file.seek(0)
+            file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def folder_name(method: tuple[str, ...]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from fedexp.core.errors import ConfigError
 from fedexp.data.tables import table
 from fedexp.data.tables.category_checks import demand_categories
-from fedexp.data.tables.encoding import Column, distinct_texts, one_hot, spelled_as, standardise_with_moments
+from fedexp.data.tables.encoding import Column, distinct_texts, match_spelling, one_hot, standardise_with_moments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,7 +148,7 @@ def _encode(column: Column, frame: "pd.DataFrame") -> np.ndarray:
         table.demand_no_missing(values, "fill in the rows, or train with dataset.missing=fill")
     if column.categories is not None:
         names = np.array(column.categories, dtype=str) if column.categories else np.zeros(0, dtype="U1")
-        return one_hot(spelled_as(table.texts(values), column.categories), names)
+        return one_hot(match_spelling(table.texts(values), column.categories), names)
     if values.dtype == object and set(values.dropna()) <= {True, False}:
         values = values.astype(float)
     if not table.is_number(values) and not values.isna().all():

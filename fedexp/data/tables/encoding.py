@@ -74,8 +74,8 @@ def distinct_texts(values: np.ndarray, train: np.ndarray) -> np.ndarray:
     return texts[texts != ""]
 
 
-def spelled_as(values: np.ndarray, names: Collection[str]) -> np.ndarray:
-    """The texts of `values [S]`, whole numbers spelled as in `names`: beside a missing value pandas has 2 as 2.0."""
+def match_spelling(values: np.ndarray, names: Collection[str]) -> np.ndarray:
+    """The texts of `values [S]`, with or without ".0" as in `names`: beside a missing value pandas has 2 as 2.0."""
     spellings = {name.removesuffix(".0") if name.endswith(".0") else f"{name}.0": name for name in names}
     name_by_text = {text: name for text, name in spellings.items() if text not in names}
     return np.array([name_by_text.get(value, value) for value in values.tolist()], dtype=str)

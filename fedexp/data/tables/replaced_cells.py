@@ -7,7 +7,7 @@ import numpy as np
 
 from fedexp.core.join_first import join_first
 from fedexp.data.tables import table
-from fedexp.data.tables.encoding import Column, spelled_as
+from fedexp.data.tables.encoding import Column, match_spelling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +63,7 @@ def _replaced_cells(values: "pd.Series", column: Column) -> Iterator[tuple[str, 
             beyond = (numbers < column.bounds[0]) | (numbers > column.bounds[1])
         example = ""
     else:
-        texts = spelled_as(table.texts(values), column.categories)
+        texts = match_spelling(table.texts(values), column.categories)
         missing, beyond = texts == "", np.zeros(len(values), bool)
         unknown = ~missing & ~np.isin(texts, column.categories)
         example = f", e.g. {' '.join(str(texts[unknown][0]).split())[:40]}" if unknown.any() else ""

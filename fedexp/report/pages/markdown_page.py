@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from fedexp.files.atomic import write_atomically
 from fedexp.report.draw import style
 from fedexp.report.draw.markdown import Grid, escape_around_code, escape_markdown
 from fedexp.report.draw.section import Picture, Section
@@ -103,7 +102,6 @@ def _write_table_files(folder: Path, name: str, grid: Grid, csv: str | None, not
     written = {"csv": csv, "md": grid.markdown(), "tex": f"{grid.latex()}{latex_page.comments([note])}"}
     contents = {ending: content for ending, content in written.items() if content is not None}
     for ending, content in contents.items():
-        path = folder / f"{name}.{ending}"
-        write_atomically(path, content.encode()) if ending == "csv" else write_page(path, content)
+        write_page(folder / f"{name}.{ending}", content)
     links = ", ".join(f"[{ending}]({quote(f'{folder.name}/{name}.{ending}')})" for ending in contents)
     return f"Files: {links}\n"

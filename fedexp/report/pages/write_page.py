@@ -1,4 +1,4 @@
-"""Writes a page that people read, in HTML, Markdown or LaTeX."""
+"""Writes a page that people read, in HTML, Markdown or LaTeX, or the table of one as CSV."""
 
 from pathlib import Path
 
@@ -7,5 +7,8 @@ from fedexp.process.terminal import escape_controls
 
 
 def write_page(path: Path, text: str) -> None:
-    """Writes a page, whole or not at all, its control characters written out: it may hold names from a file."""
-    write_atomically(path, escape_controls(text).encode())
+    """Writes a page, whole or not at all, its control characters written out: it may hold names from a file.
+
+    CSV is for programs and stays as it is.
+    """
+    write_atomically(path, (text if path.suffix == ".csv" else escape_controls(text)).encode())

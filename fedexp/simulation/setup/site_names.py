@@ -29,6 +29,8 @@ def find_site_names(exp: Experiment, data: Data, all_clients: Partition) -> tupl
             "client in the data"
         )
     if any(name.strip() == "name" for name in data.class_names):
-        raise ConfigError("no class may be called 'name' where clients have names: federation.csv has such a column")
+        raise ConfigError(
+            "no class may be called 'name' where clients have names: federation.csv has such a column; rename the class"
+        )
     shards = (all_clients.shard(client) for client in range(all_clients.clients))
     return tuple(" + ".join(names[number] for number in np.unique(numbers[shard])) for shard in shards)
