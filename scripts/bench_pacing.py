@@ -11,6 +11,7 @@ among 1,000,000, with 10 and with 1,000 uploads a step.
 import statistics
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice, pairwise
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -91,7 +92,7 @@ def timetable_ms(buffer: int) -> list[float]:
         begun = time.perf_counter()
         _, memory = exp.pacing.due(plan, world.first, state.memory.get("pacing", {}), ctx)
         taken.append(1000 * (time.perf_counter() - begun))
-        state = state.after(round=state.round + 1, memory={"pacing": memory})
+        state = replace(state, round=state.round + 1, memory={"pacing": memory})
     return taken[10:]
 
 

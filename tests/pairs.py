@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from worlds import first_round
 
+from fedexp.core.device_arrays import as_matrix
 from fedexp.core.values import Memory, State
 from fedexp.simulation import context
 from fedexp.simulation.local_task import make_task
@@ -23,7 +24,7 @@ def train_pairs(world: World, memory: Memory | None = None) -> tuple[torch.Tenso
     rule = world.exp.local.companion
     assert rule is not None
     beside = world.with_rule(rule)
-    start = beside.exp.local.extend_rows(task.start, world.layout)
+    start = beside.exp.local.extend_rows(as_matrix(task.start), world.layout)
     pairs = make_task(beside.exp, start, task.plan, task.batches, memory or {}, context.make_context(beside, 1))
     out = torch.zeros(6, beside.layout.size, dtype=torch.float64)
     for rows in beside.trainer.groups(pairs, 1):

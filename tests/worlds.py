@@ -71,7 +71,7 @@ def first_round(world: World, number: int = 1) -> Task:
 def train_first_round(world: World) -> torch.Tensor:
     """What the clients of a first round come to, their last slots if the rule asks, and losses, `[C, W]`."""
     task, width = first_round(world), world.layout.size + world.layout.parameters * world.exp.local.finish_needs_slot
-    out = task.start.new_zeros(len(task.batches), width + 2)
+    out = world.first.flat.new_zeros(len(task.batches), width + 2)
     for rows in world.trainer.groups(task, 1):
         out[rows] = world.trainer.run(task, rows)
     return out

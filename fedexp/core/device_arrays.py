@@ -15,27 +15,40 @@ def to_device(array: np.ndarray, device: torch.device) -> torch.Tensor:
     return host.to(device)
 
 
-Placed = tuple[Sequence[torch.Tensor], torch.Tensor]  # pieces, and the rows that were made of them
+Rows = torch.Tensor | Sequence[torch.Tensor]  # [n, ...]: a matrix, or its rows one by one
 
 
-def place_rows(
-    pieces: Sequence[torch.Tensor], positions: Sequence[np.ndarray], placed: Placed | None = None
-) -> torch.Tensor:
+def place_rows(pieces: Sequence[torch.Tensor], positions: Sequence[np.ndarray]) -> Rows:
     """Rows `[n, ...]`, of which each piece has those at its positions; a single piece has all, in their order.
 
-    Pieces that are the first columns of what was `placed` before at the same positions are not copied.
+    Nothing is copied on a CPU. On a GPU they become one matrix: a kernel for each row would take longer.
     """
     if len(pieces) == 1:
         return pieces[0]
-    if placed is not None and all(map(has_columns_of, pieces, placed[0])):
-        return placed[1][:, : pieces[0].shape[1]]
     rows = list(chain.from_iterable(piece.unbind() for piece in pieces))
-    return torch.stack([rows[number] for number in np.argsort(np.concatenate(positions)).tolist()])
+    rows = [rows[number] for number in np.argsort(np.concatenate(positions)).tolist()]
+    return torch.stack(rows) if rows[0].is_cuda else rows
 
 
-def has_columns_of(rows: torch.Tensor, wider: torch.Tensor) -> bool:
-    """Whether `rows [n, P]` are the first columns of `wider [n, D]`, not a copy of them."""
-    return rows.data_ptr() == wider.data_ptr() and rows.stride() == wider.stride() and rows.dtype == wider.dtype
+def as_matrix(rows: Rows) -> torch.Tensor:
+    """The rows as one matrix `[n, ...]`."""
+    return rows if isinstance(rows, torch.Tensor) else torch.stack(list(rows))
+
+
+def subtract_rows(rows: torch.Tensor, others: Rows) -> torch.Tensor:
+    """The rows `[n, D]` minus the others, in place of the first."""
+    if isinstance(others, torch.Tensor):
+        return rows.sub_(others)
+    for row, other in zip(rows.unbind(), others, strict=True):
+        row.sub_(other)
+    return rows
+
+
+def gather_rows(rows: Rows, positions: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+    """The rows at the positions `[m]`, as one matrix `[m, ...]`, written into `out` if that is given."""
+    if isinstance(rows, torch.Tensor):
+        return torch.index_select(rows, 0, positions, out=out)
+    return torch.stack([rows[number] for number in positions.tolist()], out=out)
 
 
 def neighbours(positions: np.ndarray) -> slice | None:

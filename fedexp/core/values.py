@@ -8,14 +8,13 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import nn
 
-from fedexp.core.device_arrays import finite
+from fedexp.core.device_arrays import Rows, as_matrix, finite, subtract_rows
 
 SERVER = -1
 LABEL_BYTES = 8  # of an example that is sent
@@ -35,10 +34,9 @@ class Layout:
     @staticmethod
     def of(network: nn.Module) -> "Layout":
         """The layout of a network. Integer buffers are no part of a row; a mean of them means nothing."""
-        entries = [*network.named_parameters()]
-        trainable = len(entries)
-        entries += [(name, buffer) for name, buffer in network.named_buffers() if buffer.is_floating_point()]
-        return Layout(tuple(name for name, _ in entries), tuple(tuple(entry.shape) for _, entry in entries), trainable)
+        parameters, buffers = [*network.named_parameters()], network.named_buffers()
+        entries = parameters + [(name, buffer) for name, buffer in buffers if buffer.is_floating_point()]
+        return Layout(tuple(dict(entries)), tuple(tuple(entry.shape) for _, entry in entries), len(parameters))
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -113,7 +111,7 @@ def concatenate_rows(tables: Sequence[Any]) -> Any:
 
 def _concatenate(pieces: list[Any]) -> Any:
     if isinstance(pieces[0], tuple | list):
-        return tuple(chain.from_iterable(pieces))
+        return tuple(value for piece in pieces for value in piece)
     return {torch.Tensor: torch.cat, np.ndarray: np.concatenate}.get(type(pieces[0]), lambda them: them[0])(pieces)
 
 
@@ -152,22 +150,32 @@ class Jobs(Plan):
 class Trained:
     """The result of a round's training, one row for each participant.
 
-    `owner [C]`, `steps [C]` (how many it took), `received [C, D]` (what the server sent it), `start [C, D]` (what it
-    began from), `rows [C, D]` (what it ended with), `slot [C, P]` (the last slot of its optimizer, if the rule asks),
-    `completed [C]` (whether it trained to the end; True: all did).
+    `owner [C]`, `steps [C]` (how many it took), `received_rows [C, D]` (what the server sent it), `start_rows [C, D]`
+    (what it began from), `rows [C, D]` (what it ended with), `slot [C, P]` (the last slot of its optimizer, if the rule
+    asks), `completed [C]` (whether it trained to the end; True: all did).
     """
 
     owner: np.ndarray
     steps: np.ndarray
-    received: torch.Tensor
-    start: torch.Tensor
+    received_rows: Rows
+    start_rows: Rows
     rows: torch.Tensor
     slot: torch.Tensor | None = None
     completed: np.ndarray | bool = True
 
+    @cached_property
+    def received(self) -> torch.Tensor:
+        """What the server sent, as one matrix `[C, D]`."""
+        return as_matrix(self.received_rows)
+
+    @cached_property
+    def start(self) -> torch.Tensor:
+        """What clients began from, as one matrix `[C, D]`."""
+        return as_matrix(self.start_rows)
+
     def delta(self) -> torch.Tensor:
         """The rows minus what was received, `[C, D]`. Overwrites `rows`, so that the largest matrix is not copied."""
-        return self.rows.sub_(self.received)
+        return subtract_rows(self.rows, self.received_rows)
 
     def valid_rows(self) -> np.ndarray:
         """Which rows are valid, bool [C]: of clients that trained to the end, in some steps, and to a finite row."""
@@ -225,10 +233,6 @@ class State:
     sim_s: float = 0.0  # simulated seconds so far
     host_s: float = 0.0  # seconds of the host so far
     updates: int = 0  # clients whose training was computed so far
-
-    def after(self, **changes: Any) -> "State":
-        """The state with some fields replaced."""
-        return replace(self, **changes)
 
 
 @dataclass(frozen=True)

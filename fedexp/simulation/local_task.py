@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from fedexp.core.device_arrays import Placed, place_rows
+from fedexp.core.device_arrays import as_matrix, place_rows
 from fedexp.core.values import Memory, Plan, Weights
 from fedexp.parts.context import Context
 from fedexp.simulation.checks.contract_checks import check_call
@@ -22,12 +22,12 @@ def make_task(
     exp: Experiment, received: torch.Tensor, plan: Plan, batches: tuple[Batches, ...], memory: Memory, ctx: Context
 ) -> Task:
     """Makes the task of a plan's participants from the rows that they `received [C, D]`, at its learning rate."""
-    return make_task_of_rounds(exp, ([received], received), plan, batches, memory, [(ctx, np.arange(len(plan.owner)))])
+    return make_task_of_rounds(exp, [received], plan, batches, memory, [(ctx, np.arange(len(plan.owner)))])
 
 
 def make_task_of_rounds(
     exp: Experiment,
-    received: Placed,
+    received: Sequence[torch.Tensor],
     plan: Plan,
     batches: tuple[Batches, ...],
     memory: Memory,
@@ -35,24 +35,23 @@ def make_task_of_rounds(
 ) -> Task:
     """Makes the task of participants who began in `rounds` of one rate, given by contexts and positions.
 
-    `received` are the rows that they received, those of each round and all, `[C, D]`.
+    `received` are the rows `[n, D]` that those of each round received.
     """
     owner, first, positions = plan.owner, rounds[0][0], [at for _, at in rounds]
     lr = exp.schedule.rate(exp.local, first.round)
     rule = exp.local.at(lr)
     starts, references = [], []
-    for rows, (ctx, at) in zip(received[0], rounds, strict=True):
+    for rows, (ctx, at) in zip(received, rounds, strict=True):
         arguments = rows, owner[at], memory, ctx
         starts.append(check_call(exp, "local", rule.begin, *arguments))
         if rule.compares:
             references.append(check_call(exp, "local", rule.reference_models, *arguments))
     start_rows, anchor_rows = zip(*starts, strict=True)
-    start = place_rows(start_rows, positions, received)
-    anchor = place_rows(anchor_rows, positions, (start_rows, start))
-    counts = torch.from_numpy(first.clients_data.class_counts(owner)).to(start) if rule.counts_classes else None
+    start, anchor = place_rows(start_rows, positions), place_rows(anchor_rows, positions)
+    counts = torch.from_numpy(first.clients_data.class_counts(owner)).to(received[0]) if rule.counts_classes else None
     task = Task(start, anchor, plan, batches, exp.seed, first.round, lr, counts=counts)
     if references:
-        by_client = place_rows([models.transpose(0, 1) for models in references], positions)
+        by_client = as_matrix(place_rows([models.transpose(0, 1) for models in references], positions))
         task = replace(task, reference_rows=by_client.transpose(0, 1))
     if len(rounds) == 1:
         return task
@@ -80,7 +79,7 @@ def run_task(
     """
     steps = np.array([batches.steps for batches in task.batches], dtype=float)
     width = world.layout.size + world.layout.parameters * world.exp.local.finish_needs_slot + loss_columns
-    work = Work(task.start.new_zeros((len(task.start), width)), kind=kind, effort=steps, round=task.round)
+    work = Work(world.first.flat.new_zeros((len(task.start), width)), kind=kind, effort=steps, round=task.round)
     task = replace(task, watch=world.pool.watch)
     for rows in world.trainer.groups(task, world.pool.size):
         work.jobs.append((rows, partial(run, task, rows)))

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Literal
 
 import torch.distributed as dist
@@ -69,7 +70,7 @@ def run_rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[St
         if finish is not None:
             yield finish()
         before = state
-        following = following.after(host_s=time.perf_counter() - start)
+        following = replace(following, host_s=time.perf_counter() - start)
         state, row = apply_stop_rule(exp, world, before, following, row)
         finish = evaluate_later(exp, world, before, state, row, sent)
         del before, following, sent
@@ -105,7 +106,7 @@ def apply_stop_rule(exp: Experiment, world: World, before: State, state: State, 
     if reason and exp.evaluation.validation and not validates:
         row = add_scores(exp, world, state, row, "validation")
     stop_columns = {f"stop.{name}": value for name, value in memory.get("columns", {}).items()}
-    state = state.after(memory={**state.memory, "stop": {**memory, "reason": reason}})
+    state = replace(state, memory={**state.memory, "stop": {**memory, "reason": reason}})
     return state, row | stop_columns | {"host_s": state.host_s}
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from fedexp.core.client_rows import positions_of
-from fedexp.core.device_arrays import place_rows
+from fedexp.core.device_arrays import as_matrix, place_rows
 from fedexp.core.values import Jobs, Memory, State, Weights
 from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.context import RoundContext, extra_messages
@@ -79,7 +79,7 @@ def dispatch(
         check_call(exp, "aggregator", exp.aggregator.dispatch, models[number], owner[at], memory.get(str(number), {}))
         for number, at in positions
     ]
-    return place_rows(pieces, [at for _, at in positions])
+    return as_matrix(place_rows(pieces, [at for _, at in positions]))
 
 
 def without_columns(memory: Memory) -> Memory:

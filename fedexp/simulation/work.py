@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from fedexp.core.device_arrays import as_index, place_rows, to_device
+from fedexp.core.device_arrays import Rows, as_index, as_matrix, place_rows, to_device
 from fedexp.core.random_streams import streams_by_round
 from fedexp.core.values import SERVER, Jobs, Layout, Memory, Trained, Uploads, concatenate_rows
 from fedexp.parts.context import Context
@@ -32,7 +32,7 @@ class JobGroup:
 
     jobs: Jobs
     rounds: Sequence[tuple[Context, np.ndarray]]
-    received: torch.Tensor
+    received: Rows
     task: Task
     completed: np.ndarray | bool
 
@@ -73,7 +73,7 @@ def prepare(exp: Experiment, world: World, jobs: Jobs, mem: dict[str, Memory], c
     pieces = dispatch_versions(exp, world, jobs, numbers, mem)
     received = place_rows(pieces, [positions for _, positions in numbers])
     rounds = [(contexts[number], positions) for number, positions in numbers]
-    task = make_task_of_rounds(exp, (pieces, received), jobs, batches, mem.get("local", {}), rounds)
+    task = make_task_of_rounds(exp, pieces, jobs, batches, mem.get("local", {}), rounds)
     return JobGroup(jobs, rounds, received, task, completed_jobs(exp, jobs, ctx))
 
 
@@ -121,9 +121,9 @@ def train_companions(
     companions = []
     for group in groups:
         rounds = [(make_context(beside, then.round), positions) for then, positions in group.rounds]
-        received = beside.exp.local.extend_rows(group.received, world.layout)
+        received = beside.exp.local.extend_rows(as_matrix(group.received), world.layout)
         pieces = [received[as_index(positions, received.device)] for _, positions in rounds]
-        task = make_task_of_rounds(beside.exp, (pieces, received), group.jobs, group.task.batches, memory, rounds)
+        task = make_task_of_rounds(beside.exp, pieces, group.jobs, group.task.batches, memory, rounds)
         companions.append(JobGroup(group.jobs, rounds, received, task, group.completed))
     for group, out in zip(companions, [train_task(beside, group.task) for group in companions], strict=True):
         trained, rule = read_output(beside, group, out)[0], beside.exp.local.at(group.task.lr)

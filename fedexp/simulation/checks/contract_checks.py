@@ -130,9 +130,9 @@ def check_finish(answer: Any, trained: Any, _: Any, ctx: Any) -> str | None:
     """Checks the messages `[C, W]` that clients send after training: the delta, and the rule's extra rows behind it."""
     if fault := check_values(answer, torch.Tensor, dict):
         return fault
-    (clients, width), names = trained.received.shape, ctx.traffic.extra_rows
+    (clients, width), names = trained.rows.shape, ctx.traffic.extra_rows
     name = "the delta [C, D]" if not names else f"the delta [C, D] with a row [C, P] behind it for {', '.join(names)},"
-    return check_rows(answer[0], (clients, width + len(names) * ctx.layout.parameters), trained.received, name)
+    return check_rows(answer[0], (clients, width + len(names) * ctx.layout.parameters), trained.rows, name)
 
 
 def check_dispatch(answer: Any, weights: Weights, owner: np.ndarray, *_: Any) -> str | None:

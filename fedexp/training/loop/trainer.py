@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from fedexp.core.device_arrays import Rows
 from fedexp.core.random_streams import streams_by_round
 from fedexp.core.torch_generator import seed_torch
 from fedexp.core.values import Layout, Plan
@@ -44,8 +45,8 @@ class Task:
     `watch` is called before each step with the number of steps done and in all; it may raise.
     """
 
-    start: torch.Tensor
-    anchor: torch.Tensor
+    start: Rows
+    anchor: Rows
     plan: Plan
     batches: tuple[Batches, ...]
     seed: int

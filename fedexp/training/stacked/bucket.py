@@ -6,6 +6,7 @@ that are captured together.
 
 import torch
 
+from fedexp.core.device_arrays import gather_rows
 from fedexp.core.values import Layout
 from fedexp.parts.local.contract import LocalRule
 from fedexp.training.client.augmentation import BatchAugmenter
@@ -37,11 +38,11 @@ class Bucket:
         order: torch.Tensor | None,
     ) -> None:
         """A bucket for the rows at the positions `positions [R]` of a task, to be `load`ed."""
-        rows, device, parameters = len(positions), examples.x.device, task.anchor.shape[1]
+        rows, device, parameters = len(positions), examples.x.device, len(task.anchor[0])
         self.rule, self.order = rule, order
         self.lr = torch.zeros((), dtype=torch.float64, device=device)
         self.augmenter = BatchAugmenter(examples, rows)
-        self.w = torch.zeros((rows, task.start.shape[1]), device=device)
+        self.w = torch.zeros((rows, len(task.start[0])), device=device)
         self.anchor = torch.zeros((rows, parameters), device=device)
         self.slots = torch.zeros((rule.slots, rows, parameters), device=device)
         self.seeds = torch.zeros((2, rows), dtype=torch.int32, device=device)
@@ -61,11 +62,11 @@ class Bucket:
         """Begins a round with the rows at the positions `[R]` of a task."""
         parameters = self.anchor.shape[1]
         if self.order is None:
-            torch.index_select(task.start, 0, rows, out=self.w)
-            torch.index_select(task.anchor, 0, rows, out=self.anchor)
+            gather_rows(task.start, rows, out=self.w)
+            gather_rows(task.anchor, rows, out=self.anchor)
         else:
-            torch.index_select(task.start.index_select(0, rows), 1, self.order, out=self.w)
-            torch.index_select(task.anchor.index_select(0, rows), 1, self.order[:parameters], out=self.anchor)
+            torch.index_select(gather_rows(task.start, rows), 1, self.order, out=self.w)
+            torch.index_select(gather_rows(task.anchor, rows), 1, self.order[:parameters], out=self.anchor)
         if task.lr is not None:
             self.lr.fill_(task.lr)
         if self.reference_rows is not None and task.reference_rows is not None:

@@ -1,6 +1,7 @@
 """The models that clients use themselves: which, on what, and what is told of them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -150,5 +151,5 @@ def test_a_stop_in_the_middle_changes_nothing(tiny: Tiny, words: str, tmp_path: 
 def test_a_global_model_of_another_width_is_used_as_it_is(tiny: Tiny):
     world = world_of(tiny("aggregator=pfnm", "model.hidden=[3]", HALF))
     wide = Layout(world.layout.names, ((5, 8), (5,), (10, 5), (10,)), world.layout.trainable)
-    state = world.initial_state().after(models=(Weights(torch.zeros(wide.size), wide),))
+    state = replace(world.initial_state(), models=(Weights(torch.zeros(wide.size), wide),))
     assert 0 <= told(world, state)["personal_accuracy"] <= 1

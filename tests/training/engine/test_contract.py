@@ -10,6 +10,7 @@ from composing import options
 from torch.nn import functional as F
 from worlds import Tiny, world_of
 
+from fedexp.core.device_arrays import as_matrix
 from fedexp.core.errors import RunError
 from fedexp.core.values import Layout, Plan
 from fedexp.parts.local.sgd import SGD
@@ -309,8 +310,8 @@ def test_order_of_clients_does_not_matter(tiny: Tiny, engine: str, rule: str):
     world, task = prepared(tiny("federation=dirichlet", "federation.alpha=1", f"engine={engine}", *RULES[rule]))
     order = np.array([3, 0, 5, 1, 4, 2])
     turned = Task(
-        task.start[order],
-        task.anchor[order],
+        as_matrix(task.start)[order],
+        as_matrix(task.anchor)[order],
         Plan(task.plan.owner[order], tuple(task.plan.shards[row] for row in order)),
         tuple(task.batches[row] for row in order),
         0,
