@@ -1,7 +1,7 @@
 """Named random streams: every draw of a run comes from (seed, name, ...), never from a global generator."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -38,9 +38,14 @@ def streams(seed: int, *name: str | int, owner: np.ndarray) -> Iterator[np.rando
     named stream only until the next is asked for.
     """
     prefix = repr((seed, *name))[:-1].rstrip(",")
-    digests = [hashlib.blake2b(f"{prefix}, {k})".encode(), digest_size=16).digest() for k in owner.tolist()]
+    return _streams(f"{prefix}, {k})" for k in owner.tolist())
+
+
+def _streams(names: Iterable[str]) -> Iterator[np.random.Generator]:
+    """The generators of the streams of these seeds and names, as `repr` writes them."""
+    digests = [hashlib.blake2b(name.encode(), digest_size=16).digest() for name in names]
     keys = np.frombuffer(b"".join(digests), "<u8").astype(np.uint64).reshape(-1, 2)
-    generator = stream(seed, *name)
+    generator = stream(0)
     bits = generator.bit_generator
     state = bits.state
     for key in keys:
@@ -54,9 +59,8 @@ def streams_by_round(seed: int, begun: np.ndarray, name: str, owner: np.ndarray)
 
     Each is the named stream only until the next is asked for.
     """
-    if len(rounds := np.unique(begun)) == 1:
-        return streams(seed, int(rounds[0]), name, owner=owner)
-    return (stream(seed, number, name, k) for number, k in zip(begun.tolist(), owner.tolist(), strict=True))
+    pairs = zip(begun.tolist(), owner.tolist(), strict=True)
+    return _streams(f"({seed!r}, {number}, {name!r}, {k})" for number, k in pairs)
 
 
 def indexed_draws(seed: int, *name: str | int, index: Sequence[np.ndarray | int]) -> np.ndarray:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedexp.core.random_streams import client_draws, indexed_draws, stream
+from fedexp.core.random_streams import client_draws, indexed_draws, stream, streams_by_round
 
 NAMES = st.lists(st.one_of(st.integers(-5, 10**9), st.text(max_size=5)), max_size=3).map(tuple)
 
@@ -45,6 +45,13 @@ def test_drawing_from_one_stream_moves_no_other():
     first, second = stream(0, "a"), stream(0, "b")
     first.random(1000)
     assert second.random(4).tolist() == alone.tolist()
+
+
+def test_streams_of_several_rounds_are_those_of_their_names():
+    begun, owner = np.array([3, 1, 3, 10]), np.array([7, 7, 0, 2])
+    drawn = [generator.random(3).tolist() for generator in streams_by_round(2**40, begun, "it's", owner)]
+    pairs = zip(begun.tolist(), owner.tolist(), strict=True)
+    assert drawn == [stream(2**40, number, "it's", k).random(3).tolist() for number, k in pairs]
 
 
 CLIENTS = 1000  # up to 10 are jumped to, more are cut out of a draw for all
