@@ -132,6 +132,11 @@ def options_with(conf: Path, group: str, key: str) -> list[str]:
     return [name for name in options(conf, group) if f"{group}.{key}" in own_keys(conf, group, name)]
 
 
+def group_keys(conf: Path, group: str) -> list[str]:
+    """The dotted keys that any option of a group sets; none of what is no group."""
+    return list(dict.fromkeys(key for name in options(conf, group) for key in own_keys(conf, group, name)))
+
+
 def dotted_values(node: Mapping[str, Any]) -> dict[str, Any]:
     """The dotted keys of a config file with their values, less what only Hydra and the builder read."""
     items = nested.flatten_keys(node).items()

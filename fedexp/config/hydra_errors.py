@@ -124,7 +124,9 @@ def explain_unknown_key(key: str, key_names: Sequence[str], value: str = "") -> 
         [siblings[name] for name in difflib.get_close_matches(tail, siblings, n=2, cutoff=0.6)]
         or [siblings[name] for name in siblings if len(tail) > 2 and name.startswith(tail)]
         or difflib.get_close_matches(key, same_tail, n=3, cutoff=0)
-        or difflib.get_close_matches(key, () if head and siblings else key_names, n=2, cutoff=0.7)
+        or difflib.get_close_matches(
+            key, () if head and (siblings or catalog.options(conf_dir(), head)) else key_names, n=2, cutoff=0.7
+        )
         or [tails[name] for name in difflib.get_close_matches(tail, tails, n=2, cutoff=0.75)]
     )
     noun = "key" if head else "key or group"
@@ -133,15 +135,25 @@ def explain_unknown_key(key: str, key_names: Sequence[str], value: str = "") -> 
         return f"unknown {noun} {key}; {chosen or f'write {synonym}'}"
     if same_letters := [name for name in key_names if "." in name and _letters(name) == _letters(key)]:
         return f"unknown {noun} {key}; write {same_letters[0]}={value or '...'}"
-    group, _, subkey = key.partition(".")
-    elsewhere = catalog.options_with(conf_dir(), group, subkey) if subkey else []
-    if elsewhere and f"{group}.{subkey}" not in close:
+    if key not in close and (elsewhere := _options_with(key)):
         here = f"; the option chosen here has {', '.join(siblings)}" if siblings else ""
-        return f"unknown key {key}; it belongs to {' or '.join(f'{group}={name}' for name in elsewhere)}{here}"
+        return f"unknown key {key}; it belongs to {elsewhere}{here}"
     if close:
         return f"unknown {noun} {key}; did you mean {' or '.join(close)}?"
-    near = siblings.values() or [name for name in key_names if "." not in name]
+    groups = [name for name in key_names if "." not in name]
+    for group in difflib.get_close_matches(head, groups, n=1, cutoff=0.75):
+        group_keys = {name.removeprefix(f"{group}."): name for name in catalog.group_keys(conf_dir(), group)}
+        for similar in difflib.get_close_matches(tail, group_keys, n=1, cutoff=0.7):
+            return f"unknown key {key}; did you mean {group_keys[similar]} of {_options_with(group_keys[similar])}?"
+        siblings = siblings or group_keys
+    near = siblings.values() or groups
     return f"unknown {noun} {key}; known: {', '.join(sorted(near))}"
+
+
+def _options_with(key: str) -> str:
+    """The options of a key's group that have it, as they are typed."""
+    group, _, subkey = key.partition(".")
+    return " or ".join(f"{group}={name}" for name in catalog.options_with(conf_dir(), group, subkey) if subkey)
 
 
 def _missing_file(error: MissingConfigException) -> str:

@@ -155,9 +155,12 @@ def _choose_state(run_record: RunRecord, number: int | None) -> SavedState:
             "run the experiment again"
         )
     if not by_round:
-        raise ConfigError(
-            f"{where} has no saved state of a finished round; run it, or go on with fedexp resume {where}"
+        cure = (
+            f"run it, or go on with fedexp resume {where}"
+            if run_record.summary is None
+            else ("it is finished, so state.pt was removed; put it back or run the experiment again")
         )
+        raise ConfigError(f"{where} has no saved state of a finished round; {cure}")
     if number is not None and number not in by_round:
         numbers = ", ".join(map(str, sorted(by_round)))
         raise ConfigError(

@@ -83,9 +83,11 @@ def resume(config: dict[str, Any], folder: Path, trust: Trust = NO_TRUST) -> Non
     addresses.refuse_unknown(config, folder, trust)
     with folders.lock_folder(folder):
         if folders.is_finished(folder):
+            table = run_tables.read_frame(folder / "metrics.csv", METRICS)
+            _refuse_another_end(config, folder, table)
             log.info("%s is finished: nothing is left to run", folder)
             send(config, folder)
-            _refuse_first_model(run_tables.read_frame(folder / "metrics.csv", METRICS))
+            _refuse_first_model(table)
         else:
             _finish(_conduct(config, build_experiment(config), folder))
 
@@ -152,6 +154,22 @@ def _refuse_first_model(table: "pd.DataFrame") -> None:
         raise RunError(
             "no update of any round was finite, so all were dropped and the model is the first one; lower local.lr, or "
             "look for what makes the updates infinite"
+        )
+
+
+def _refuse_another_end(config: dict[str, Any], folder: Path, table: "pd.DataFrame") -> None:
+    """Raises ConfigError where the tables of a finished run do not end where config.json and summary.json say."""
+    summary = summary_json.read(folder) or {}
+    written, where = max(table["round"].tolist(), default=0), display_path(folder)
+    if (ended := summary.get("rounds", written)) != written:
+        raise ConfigError(
+            f"{where} must have a line of metrics.csv for every round of summary.json, which has {ended:,} rounds, got "
+            f"{written:,}; put the tables back, or run the experiment again"
+        )
+    if not summary.get("stopped") and config["rounds"] != written:
+        raise ConfigError(
+            f"{where} is finished after {written:,} rounds, but its config.json now says rounds={config['rounds']:,}; "
+            "what is finished cannot be made longer: put config.json back, and begin a new run with more rounds"
         )
 
 

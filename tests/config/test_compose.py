@@ -1,5 +1,6 @@
 """Composing: every way to ask for what is not there, in one exact line, and what a good config becomes."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +229,26 @@ def test_unknown_key_prefers_siblings_then_the_same_last_word():
     known = ["local", "local.lr", "server_optimizer", "server_optimizer.lr", "seed"]
     assert explain_unknown_key("lr", known) == "unknown key or group lr; did you mean local.lr or server_optimizer.lr?"
     assert explain_unknown_key("zzz", known) == "unknown key or group zzz; known: local, seed, server_optimizer"
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        (
+            "federation.alhpa",
+            r"did you mean federation\.alpha of federation=dirichlet( or federation=\w+)*\?",
+        ),
+        ("pacing.periods", r"did you mean pacing\.period_s of pacing=periodic\?"),
+        (
+            "fedaration.alpha",
+            r"did you mean federation\.alpha of federation=dirichlet( or federation=\w+)*\?",
+        ),
+        ("pacing.zzz", r"known: pacing\.buffer, pacing\.clients, .*pacing\.uploads"),
+    ],
+)
+def test_unknown_key_of_another_option(key: str, hint: str):
+    message = explain_unknown_key(key, ["federation", "federation.clients", "pacing", "seed"])
+    assert re.fullmatch(rf"unknown key {key}; {hint}", message), message
 
 
 def test_the_short_way_of_the_tests_composes_what_the_command_composes():

@@ -110,3 +110,11 @@ def test_a_damaged_state_is_said_to_be_damaged(digits, tmp_path):
         path.write_bytes(b"no archive")
     with pytest.raises(ConfigError, match=r"can be read, but damaged files: .*state\.pt; put them back or run"):
         load_trained(tmp_path)
+
+
+def test_a_finished_run_without_states_is_not_to_be_resumed(digits, tmp_path):
+    for path in digits.folder.iterdir():
+        if path.is_file() and path.suffix != ".pt":
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    with pytest.raises(ConfigError, match=r"it is finished, so state\.pt was removed; put it back or run"):
+        load_trained(tmp_path)

@@ -218,3 +218,26 @@ def test_the_engine_may_change(whole: Path, copy: Path):
     resume(copy)
     assert kept_bytes(copy) == kept_bytes(whole)
     assert (copy / checkpoint.NAME).exists()
+
+
+@pytest.mark.parametrize(
+    ("edit", "complaint"),
+    [
+        (lambda run: change_config(run, lambda config: config.update(rounds=20)), "config.json now says rounds=20"),
+        (lambda run: cut_rounds(run, 3), r"a line of metrics\.csv for every round of summary\.json, .* got 3"),
+    ],
+)
+def test_a_finished_run_that_was_edited_is_not_called_finished(
+    whole: Path, tmp_path: Path, edit: Callable[[Path], None], complaint: str, capsys: pytest.CaptureFixture[str]
+):
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    edit(run)
+    with pytest.raises(BaseException, match=complaint):
+        resume(run)
+    assert "nothing is left to run" not in capsys.readouterr().out
+
+
+def cut_rounds(run: Path, lines: int) -> None:
+    table = run / "metrics.csv"
+    table.write_text("".join(table.read_text().splitlines(keepends=True)[: lines + 1]))

@@ -1,8 +1,9 @@
 """FedVARP (Jhunjhunwala et al. 2022, arXiv 2207.14130): the last updates of all clients as control variates.
 
 w <- w + 1/C sum over those that came of (d_i - h_i) + 1/N sum over all of h_j, and then h_i <- d_i, where h_j is what
-client j last sent, zero at first. If everybody takes part in each round, the control variates cancel. CA2FL (Wang et
-al. 2024, ICLR) is the same step on a buffer of stale updates.
+client j last sent, zero at first; where a selector gives some clients more importance, it weighs the first mean. If
+everybody takes part in each round, the control variates cancel. CA2FL (Wang et al. 2024, ICLR) is the same step on a
+buffer of stale updates.
 """
 
 from typing import Literal

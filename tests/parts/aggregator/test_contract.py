@@ -8,6 +8,7 @@ import torch
 from composing import options
 from worlds import WEIGHTLESS, Tiny, agreed_row, folded, uploads_like, world_of
 
+from fedexp.parts.aggregator.mifa import MIFA
 from fedexp.simulation import context
 from fedexp.simulation.checks.pending_checks import PendingChecks
 from fedexp.simulation.round import fold
@@ -38,10 +39,21 @@ class TestAggregator:
         turned, _ = folded(rule, uploads_like(delta[order], order))
         assert torch.equal(straight, turned)
 
-    @pytest.mark.law("aggregator", "a round that nobody came to leaves the model as it is, to the byte")
+    @pytest.mark.law(
+        "aggregator",
+        "a round that nobody came to leaves the model as it is, to the byte, and a later one, too (mifa: the latter "
+        "takes the mean of the updates that it remembers once more)",
+    )
     def test_nobody_leaves_the_model_as_it_is(self, rule: World):
-        moved, _ = folded(rule, uploads_like(torch.zeros(0, rule.layout.size)))
+        nobody = uploads_like(torch.zeros(0, rule.layout.size))
+        moved, _ = folded(rule, nobody)
         assert torch.equal(moved, rule.first.flat)
+        uploads = uploads_like(torch.randn(5, rule.layout.size))
+        with PendingChecks() as checks:
+            models, memory = fold(rule.exp, (rule.first,), uploads, {}, context.make_context(rule, 1), checks)
+        with PendingChecks() as checks:
+            later, _ = fold(rule.exp, models, nobody, memory, context.make_context(rule, 2), checks)
+        assert torch.equal(later[0].flat, models[0].flat) == (not isinstance(rule.exp.aggregator, MIFA))
 
     @pytest.mark.law("aggregator", "updates that are not finite change nothing, to the byte")
     def test_what_is_not_finite_is_dropped_and_counted(self, rule: World):

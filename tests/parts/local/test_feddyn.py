@@ -1,5 +1,7 @@
 """FedDyn: its fixed point on two quadratics, what the server's memory is, and its limits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -125,6 +127,16 @@ def test_the_server_by_hand(tiny: Tiny):
     unmoved, kept = rule.combine(after, uploads_like(rows[:0]), memory, ctx)
     assert torch.equal(unmoved.flat, after.flat)
     assert kept is memory
+
+
+def test_importance_weighs_the_mean_and_not_the_memory(tiny: Tiny):
+    """Of 1 and 3 the second counts a quarter: the mean is 1.4, and h = -alpha 4/3 as before."""
+    world = world_of(tiny("scenario.clients=3"))
+    ctx, weights, rule = context.make_context(world, 1), world.first, DynamicMean(alpha=0.1)
+    uploads = uploads_like(torch.ones(2, world.layout.size) * torch.tensor([[1.0], [3.0]]))
+    after, memory = rule.combine(weights, replace(uploads, importance=np.array([1, 0.25])), {}, ctx)
+    torch.testing.assert_close(memory["correction"], torch.full_like(memory["correction"], 4 / 3))
+    torch.testing.assert_close(after.flat, weights.flat + 1.4 + 4 / 3)
 
 
 def test_groups_of_a_round_and_lost_uploads(tiny: Tiny):
