@@ -102,7 +102,7 @@ def describe_agreement(all_tables: Sequence[overview.TableProgress]) -> str:
     return (
         f"Published numbers with all their seeds: {run}; {counted['agree']} agree{share}. Where several settings\n"
         f"were tried for one number, the best counts: so {several['agree']} of these {several['run']} agree, and "
-        f"{counted['agree'] - several['agree']} of the {run - several['run']} with a single setting.\n"
+        f"{counted['agree'] - several['agree']} of the {run - several['run']} with one so far.\n"
         f"If all were right, about {LEVEL * (run - several['run']):.0f} of these would differ by chance, and fewer of "
         f"the others. *Explained*: one\nchange of setting, which the page names, makes it agree. Of the {differing} "
         f"that differ, {undecided} have another setting with\nseeds still to run. Begun, without a verdict so far: "

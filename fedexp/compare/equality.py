@@ -133,7 +133,9 @@ def _budget(run: Run, key: str) -> _Setting:
     """What a run has of a key of the budget, and the key that says so: selector.count, where it does not follow."""
     of_part = run.raw_config.get(SOURCES[key]) if key in CLIENTS else None
     acting = key if of_part is None or refers_to(of_part, key) else SOURCES[key]
-    value = run.config.get(acting)
+    value, clients = run.config.get(acting), (run.summary or {}).get("clients")
+    if acting == "scenario.participants" and isinstance(value, int) and isinstance(clients, int):
+        value = min(value, clients)  # more than there are cannot take part
     return _Setting(acting, value or 0.0 if key == "scenario.public_fraction" else value)
 
 

@@ -223,7 +223,7 @@ def _missing_message(folder: Path) -> str:
             f"{display_path(folder)} has rounds but no {NAME}; restore it, or run again what a version before 0.1.0 ran"
         )
     if not (folder / FOLDER).is_dir():
-        return f"{display_path(folder)} is no run folder: it has no {NAME}"
+        return f"{display_path(folder)} is no run folder: it has no {NAME}; give a folder that fedexp run has made"
     words = [*map(str, read_yaml_list(yaml_path(folder, "overrides"))), f"hydra.run.dir={display_path(folder)}"]
     return (
         f"{display_path(folder)} was cut off before its config was written; begin again: fedexp run {shlex.join(words)}"

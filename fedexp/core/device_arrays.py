@@ -35,12 +35,12 @@ def as_matrix(rows: Rows) -> torch.Tensor:
     return rows if isinstance(rows, torch.Tensor) else torch.stack(list(rows))
 
 
-def subtract_rows(rows: torch.Tensor, others: Rows) -> torch.Tensor:
-    """The rows `[n, D]` minus the others, in place of the first."""
-    if isinstance(others, torch.Tensor):
-        return rows.sub_(others)
-    for row, other in zip(rows.unbind(), others, strict=True):
-        row.sub_(other)
+def subtract_rows(rows: torch.Tensor, subtrahends: Rows) -> torch.Tensor:
+    """The rows `[n, D]` minus as many others, in place of the first."""
+    if isinstance(subtrahends, torch.Tensor):
+        return rows.sub_(subtrahends)
+    for row, subtrahend in zip(rows.unbind(), subtrahends, strict=True):
+        row.sub_(subtrahend)
     return rows
 
 

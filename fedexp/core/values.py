@@ -164,12 +164,12 @@ class Trained:
     completed: np.ndarray | bool = True
 
     @cached_property
-    def received(self) -> torch.Tensor:
+    def received_matrix(self) -> torch.Tensor:
         """What the server sent, as one matrix `[C, D]`."""
         return as_matrix(self.received_rows)
 
     @cached_property
-    def start(self) -> torch.Tensor:
+    def start_matrix(self) -> torch.Tensor:
         """What clients began from, as one matrix `[C, D]`."""
         return as_matrix(self.start_rows)
 

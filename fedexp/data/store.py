@@ -52,7 +52,7 @@ def find_user_file(path: Path, directory: Path, key: str, ending: str) -> Path:
     else:
         names = dict.fromkeys(name for folder in (path.parent, directory / path.parent) for name in _names(folder))
         hint = nearest_hint(path.name, [*names])
-        problem = f"there is no {path} here or in {directory}{f'; {hint}' if hint else ''}"
+        problem = f"there is no {path} here or in {directory}; {hint or 'give its path'}"
     raise ConfigError(f"{key} must be a {ending} file, but {problem}")
 
 

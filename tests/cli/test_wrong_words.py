@@ -49,7 +49,7 @@ from fedexp import cli
             "--jobs is for a search or a contest, which . is not; a sweep takes hydra/launcher=joblib",
         ),
         (["resume", ".", "--trials", "2"], "unknown flag --trials; it belongs to search, contest"),
-        (["resume", "."], ". is no run folder: it has no config.json"),
+        (["resume", "."], ". is no run folder: it has no config.json; give a folder that fedexp run has made"),
         (["list", "a", "b", "c"], "list shows a group or one of its options, got 3 words: a b c"),
         (["list", "--config-dir", "mine", "selector"], "--config-dir must be a folder, got mine"),
         (

@@ -141,12 +141,17 @@ def test_other_budgets_are_refused(method, refused, key, values):
 
 
 def test_where_the_selector_says_how_many_take_part_its_count_is_the_budget(method, read, refused):
-    follows = {"scenario.participants": 5, "selector.count": "${scenario.participants}"}
-    a = method("ucb", [0.7], keys={"scenario.participants": 9, "selector.count": 5})
-    b, c = method("random", [0.7], keys=follows), method("afl", [0.7], keys={**follows, "scenario.participants": 9})
+    follows = {"scenario.participants": 2, "selector.count": "${scenario.participants}"}
+    a = method("ucb", [0.7], keys={"scenario.participants": 3, "selector.count": 2})
+    b, c = method("random", [0.7], keys=follows), method("afl", [0.7], keys={**follows, "scenario.participants": 3})
     assert len(pair_methods(read(a), read(b))) == 1
-    told = "differ, selector.count is 5 for one and scenario.participants is 9 for the other; give both the same number"
+    told = "differ, selector.count is 2 for one and scenario.participants is 3 for the other; give both the same number"
     assert told in refused(a, c)
+
+
+def test_more_participants_than_clients_are_all_clients(method, read):
+    a, b = (method(name, [0.7], keys={"scenario.participants": n}) for name, n in (("ucb", 4), ("random", 20)))
+    assert len(pair_methods(read(a), read(b))) == 1
 
 
 @pytest.mark.parametrize(

@@ -109,5 +109,5 @@ def test_a_mistyped_file_is_told_the_nearest(tmp_path, monkeypatch):
     for typed, nearest in (("rows.cvs", "rows.csv"), ("writer", "writers")):
         with pytest.raises(ConfigError, match=f"there is no {typed} here or in .*; did you mean {nearest}"):
             find_user_file(Path(typed), tmp_path / "data", "dataset.file", "text")
-    with pytest.raises(ConfigError, match=r"or in [^;]*$"):
+    with pytest.raises(ConfigError, match=r"or in [^;]*; give its path$"):
         find_user_file(Path("quite/another"), tmp_path / "data", "dataset.file", "text")

@@ -93,7 +93,7 @@ def test_numbers_are_added_up_by_source():
     ]
     assert describe_agreement(HELD) == (
         "Published numbers with all their seeds: 4; 2 agree (50 %). Where several settings\n"
-        "were tried for one number, the best counts: so 1 of these 1 agree, and 1 of the 3 with a single setting.\n"
+        "were tried for one number, the best counts: so 1 of these 1 agree, and 1 of the 3 with one so far.\n"
         "If all were right, about 0 of these would differ by chance, and fewer of the others. *Explained*: one\n"
         "change of setting, which the page names, makes it agree. Of the 2 that differ, 0 have another setting with\n"
         "seeds still to run. Begun, without a verdict so far: 1."

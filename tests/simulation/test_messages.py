@@ -20,7 +20,7 @@ class TwoMore(PersonalLayer):
     extra_rows = ("end", "begin")
 
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
-        rows = [trained.rows.clone(), trained.start]
+        rows = [trained.rows.clone(), trained.start_matrix]
         extra = [row[:, : ctx.layout.parameters] for row in rows]
         return torch.cat([trained.delta(), *extra], dim=1), memory
 

@@ -411,7 +411,7 @@ def test_everything_is_found_by_playing_everything(folder: Path, verified: Calla
         (("run", "--rounds", "0"), "--rounds must be an integer >= 1, got 0"),
         (("run", "--seed"), "--seed must be an integer >= 0, got none"),
         (("run", "--round=2"), "unknown flag --round; did you mean --rounds?"),
-        (("run/states",), "run/states is no run folder: it has no config.json"),
+        (("run/states",), "run/states is no run folder: it has no config.json; give a folder that fedexp run has made"),
     ],
 )
 @pytest.mark.usefixtures("folder")

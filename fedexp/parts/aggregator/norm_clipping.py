@@ -1,7 +1,8 @@
 """Norm clipping: the mean of updates cut to a largest norm (Sun et al. 2019, arXiv 1911.07963).
 
-u_k min(1, r / ||u_k||), averaged. The radius r is fixed, or a quantile of the round's norms (0.5: their median), so
-that it needs no tuning and shrinks with the updates; then fewer than that share of the rows cannot move it far.
+u_k min(1, r / ||u_k||), averaged. The radius r is fixed, or a quantile q of the round's norms (0.5: their median), so
+that it needs no tuning and shrinks with the updates. Then long rows in a share below 1 - q do not raise it above the
+norms of the others; in a larger one they do.
 """
 
 from typing import Annotated, ClassVar

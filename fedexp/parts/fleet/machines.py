@@ -1,9 +1,10 @@
 """The virtual clock of fleets of machines (FedCS, Nishio & Yonetani 2019, with the selection thesis' numbers).
 
 A round consists of `overhead_s`, the distribution of the model at the slowest participant's bandwidth, training in
-parallel, and uploads one after another. Only trainable entries are sent, 4 bytes each, and as many again for each row
-that the local rule adds; codec and aggregator decide the size of uploads. No real time passes. With `link=own` each
-client receives, trains and sends by itself.
+parallel, and uploads one after another. The seconds are those of trainable entries, 4 bytes each, and as many again for
+each row that the local rule adds; statistics of a model, such as those of batch normalisation, travel too and count as
+bytes, not as time. Codec and aggregator decide the size of uploads. No real time passes. With `link=own` each client
+receives, trains and sends by itself.
 
 If clients evaluate models before they train, that comes first and does not count against the deadline. All these models
 are sent at the slowest such client's bandwidth. The clients pass their examples forward, which takes a third of the

@@ -6,6 +6,8 @@ its alpha moves, too: alpha <- alpha - lr <v - w, grad F_k(u)>, kept in [0, 1]. 
 model. v and alpha never leave the client, which uses u; one that was never asked uses the global model. alpha = 0 is
 FedAvg's local model, alpha = 1 a model trained alone.
 
+These steps are those of momentum 0. With `local.momentum` v, and alpha where it moves, have a velocity as w has.
+
 Deviation: the paper moves alpha once a round, here it moves in every step. A co-author's program (FedTorch, ab8068d)
 steps w first, mixes the two models' answers instead of their entries, and adds 0.02 alpha to alpha's gradient. The
 simulation keeps two rows for every client that was ever selected. A training that is not finite leaves them as they

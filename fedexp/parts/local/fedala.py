@@ -199,7 +199,8 @@ class FedALA(HeavyBall):
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
         assert trained.slot is not None
         count, valid = self.weight_rule.weights(ctx.layout), trained.valid_rows()
-        has_learned = valid & differs(restore_rows(memory, trained.owner, trained.received), trained.received)
+        received = trained.received_matrix
+        has_learned = valid & differs(restore_rows(memory, trained.owner, received), received)
         weights = trained.slot[:, trained.slot.shape[1] - count :]
         learned = ClientRows.load(memory.get("weights", {}), count, weights)
         learned = learned.with_valid_rows(trained.owner, weights, has_learned)

@@ -5,9 +5,9 @@ w <- w + eta / B * sum of the B updates, each times 1 / sqrt(1 + tau); K clients
 free places after the step.
 
 Deviations: a client is asked at most once in a step, so with `refill=arrival` and fewer than K + B - 1 clients some
-places stay free until the next step. Clients are chosen once a step: where some drop out, go or are too stale,
-K + B - 1 more are chosen than may count, and if more than these are lost, places stay free, too. If nobody is on the
-way any more, the step has fewer than B uploads, and takes their mean.
+places stay free until the next step. Clients are chosen once a step: with `refill=arrival`, where some drop out, go or
+are too stale, K + B - 1 more are chosen than may count, and if more than these are lost, places stay free, too. If
+nobody is on the way any more, the step has fewer than B uploads, and takes their mean.
 """
 
 from typing import Annotated, Literal
