@@ -25,5 +25,9 @@ def explain_unwritable(path: Path, flag: str) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, FolderGoneError) or error.errno in (*_NO_ROOM, errno.ENAMETOOLONG):
             raise
-        reason = os.strerror(errno.ENOTDIR) if error.errno == errno.EEXIST else error.strerror  # of a folder above
-        raise ConfigError(f"cannot write {display_path(path)}: {reason}; give another {flag}") from error
+        raise ConfigError(f"cannot write {display_path(path)}: {system_reason(error)}; give another {flag}") from error
+
+
+def system_reason(error: OSError) -> str:
+    """Why the system made no file or folder; what exists already can only be a file in the place of a folder above."""
+    return os.strerror(errno.ENOTDIR) if error.errno == errno.EEXIST else error.strerror or str(error)

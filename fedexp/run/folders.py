@@ -15,6 +15,7 @@ from fedexp.files.atomic import display_path, make_parents, remove_leftovers, sh
 from fedexp.files.locks import file_lock
 from fedexp.files.open_folders import FolderGoneError, open_folder, refuse_other_folder
 from fedexp.files.untrusted import refuse_special_outputs
+from fedexp.files.unwritable import system_reason
 from fedexp.process.exits import USAGE_ERROR, CommandExit, name_too_long
 
 if TYPE_CHECKING:
@@ -120,7 +121,8 @@ def claim_from_config(output_config: "DictConfig") -> Path:
         folder = claim(Path(output_config.dir), dated=dated)
     except OSError as error:
         raise ConfigError(
-            name_too_long(error) or f"cannot make the folder {output_config.dir}: {error.strerror}"
+            name_too_long(error)
+            or f"cannot make the folder {output_config.dir}: {system_reason(error)}; give another folder"
         ) from error
     link_latest(folder)
     return folder

@@ -186,6 +186,7 @@ def test_the_table_for_a_paper(study: Path, monkeypatch: pytest.MonkeyPatch, cap
         ("aggregator", "--grid must be two settings"),
         ("aggregator,aggregator", "--grid must be two settings"),
         ("aggregator,atack", "no run has a setting atack"),
+        ("method,seed", "seed is no setting, since a cell is a mean over seeds"),
         ("aggregator,seed", "seed is no setting, since a cell is a mean over seeds; name what differs besides"),
         (
             "aggregator,selector",

@@ -129,6 +129,8 @@ def panels(runs: Sequence[Run], by: tuple[str, str], view: View = ALL) -> list[P
     Raises:
         ConfigError: a setting is unknown to all runs, or has one value only; or no run is finished.
     """
+    if "seed" in by:
+        raise ConfigError("--grid: seed is no setting, since a cell is a mean over seeds; name what differs besides")
     planned = sweeps.planned_values([run.folder for run in runs])
     axes = [axis_values(runs, name, planned) for name in by]
     other_settings, metric = different_settings(runs, by), shared_metric(runs)
@@ -178,8 +180,6 @@ def axis_values(runs: Sequence[Run], name: str, planned: sweeps.Planned) -> tupl
     Raises:
         ConfigError: no run knows the setting, or there is one value only.
     """
-    if name == "seed":
-        raise ConfigError("--grid: seed is no setting, since a cell is a mean over seeds; name what differs besides")
     setting_names = {key: None for run in runs for key in (*options(run), *settings(run))}
     if name not in setting_names:
         raise ConfigError(f"--grid: no run has a setting {name}; {did_you_mean(name, sorted(setting_names))}")
@@ -188,9 +188,9 @@ def axis_values(runs: Sequence[Run], name: str, planned: sweeps.Planned) -> tupl
         return tuple(values)
     differing = different_settings(runs, (name, name))
     remedy = f"name what differs ({', '.join(differing[:_LISTED])})" if differing else "leave --grid out"
+    run_more = "" if name == METHOD else f", or run more of it: fedexp run -m {name}={values[0]},..."
     raise ConfigError(
-        f"--grid needs settings of several values, but {name} is {values[0]} in every run; {remedy}, or run more of "
-        f"it: fedexp run -m {name}={values[0]},..."
+        f"--grid needs settings of several values, but {name} is {values[0]} in every run; {remedy}{run_more}"
     )
 
 
