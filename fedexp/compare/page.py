@@ -178,7 +178,7 @@ def explanations(comparison: Comparison) -> Iterator[str]:
     )
     yield (
         "Not resolved: no difference was found, which does not say that there is none. Resolvable: the smallest "
-        f"difference that so many pairs, scattered like these, show in {POWER:.0%} of the cases."
+        f"difference that so many pairs, scattered like these, show in about {POWER:.0%} of the cases."
     )
     needed = pairs_needed(family)
     if min(pairs) < needed:

@@ -26,13 +26,12 @@ PATIENCE_S = 4.0  # after which no more rounds are counted
 
 @dataclass(frozen=True)
 class DryRound:
-    """One round: who was asked and who delivered, the work, the megabytes and the simulated time at its end.
+    """One round: who was asked, the work, the megabytes and the simulated time at its end.
 
     `versions` counts the earlier models that clients then train on.
     """
 
     selected: np.ndarray
-    delivered: np.ndarray
     work: float
     mb_down: float
     mb_up: float
@@ -59,12 +58,10 @@ class DryRun:
         """The simulated clock after so many rounds."""
         return self.dry_rounds[rounds - 1].sim_s
 
-    def ledgers(self, rounds: int) -> tuple[Ledger, Ledger]:
-        """How often each client has been asked, and has delivered, after so many rounds."""
-        dry_rounds = self.dry_rounds[:rounds]
-        return _count_participations([dry_round.selected for dry_round in dry_rounds]), _count_participations(
-            [dry_round.delivered for dry_round in dry_rounds]
-        )
+    def participations(self, rounds: int) -> Ledger:
+        """How often each client has been asked after so many rounds."""
+        owner = np.concatenate([*(dry_round.selected for dry_round in self.dry_rounds[:rounds]), np.zeros(0, np.int64)])
+        return Ledger.load({}).add(owner, np.ones(len(owner), dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -74,11 +71,9 @@ class RunEstimate:
     sim_s: Callable[[int], float]
     clients: int
 
-    def ledgers(self, rounds: int) -> tuple[Ledger, Ledger]:
-        """How often each client has been asked, and has delivered, after so many rounds."""
-        all_clients = np.arange(self.clients)
-        ledger = Ledger(all_clients, np.full(self.clients, rounds))
-        return ledger, ledger
+    def participations(self, rounds: int) -> Ledger:
+        """How often each client has been asked after so many rounds."""
+        return Ledger(np.arange(self.clients), np.full(self.clients, rounds))
 
 
 def run_dry(exp: Experiment, world: World) -> DryRun | None:
@@ -109,7 +104,9 @@ def reason_to_stop(exp: Experiment, world: World, expected: DryRun | RunEstimate
     if not (exp.stop.needs_clock or exp.stop.needs_privacy):
         return None
     ctx = context.make_context(world, rounds)
-    ledger_columns = exp.privacy.forecast(*expected.ledgers(rounds), rounds, ctx) if exp.stop.needs_privacy else {}
+    ledger_columns = (
+        exp.privacy.forecast(expected.participations(rounds), rounds, ctx) if exp.stop.needs_privacy else {}
+    )
     row = {"sim_s": expected.sim_s(rounds)} | {f"privacy.{name}": cell for name, cell in ledger_columns.items()}
     return exp.stop.judge(row, {})[0]
 
@@ -155,9 +152,4 @@ def _dry_rounds(exp: Experiment, world: World) -> Iterator[DryRound]:
         traffic = megabytes(exp, ctx, jobs, uploads.owner)
         examples = round_work(ctx, jobs.sizes, lockstep)
         versions = len(exp.pacing.versions(mem["pacing"]))
-        yield DryRound(jobs.owner, uploads.owner, examples, traffic["mb_down"], traffic["mb_up"], state.sim_s, versions)
-
-
-def _count_participations(owners: list[np.ndarray]) -> Ledger:
-    owner = np.concatenate([*owners, np.zeros(0, np.int64)])
-    return Ledger.load({}).add(owner, np.ones(len(owner), dtype=np.int64))
+        yield DryRound(jobs.owner, examples, traffic["mb_down"], traffic["mb_up"], state.sim_s, versions)

@@ -203,7 +203,7 @@ def outline_run(exp: Experiment, world: World, result: ProbeResult, dry_run: Dry
     dry_rounds = dry_run.dry_rounds[:rounds] if dry_run else ()
     all_clients = world.partition.clients
     drawn = min(all_clients, exp.usual_participants(all_clients) * rounds)
-    clients = len(dry_run.ledgers(rounds)[0].owner) if dry_run else drawn
+    clients = len(dry_run.participations(rounds).owner) if dry_run else drawn
     work = tuple(dry_round.work for dry_round in dry_rounds) or None
     versions_mb = versions.mb if versions else 0.0
     looks = count_evaluations(exp, result, dry_run, rounds)
@@ -229,9 +229,6 @@ def epsilon(exp: Experiment, world: World, dry_run: DryRun | None, rounds: int) 
     """The ledger's last line by accountant; if it is unknown who takes part, as if every client did in every round."""
     if not exp.privacy.guarantees:
         return None
-    if dry_run is not None:
-        selected, delivered = dry_run.ledgers(rounds)
-    else:
-        selected, delivered = RunEstimate(float, world.partition.clients).ledgers(rounds)
-    columns = exp.privacy.forecast(selected, delivered, rounds, context.make_context(world, rounds))
+    expected = RunEstimate(float, world.partition.clients) if dry_run is None else dry_run
+    columns = exp.privacy.forecast(expected.participations(rounds), rounds, context.make_context(world, rounds))
     return {name: float(columns[f"epsilon_{name}"] or 0.0) for name in ("pld", "rdp")}

@@ -118,7 +118,8 @@ def audit_verdict(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | No
     if not len(evaluated):
         return None
     last = evaluated.iloc[-1]
-    return exp.audit.verdict({str(name): None if value != value else value for name, value in last.items()})
+    row = {str(name): None if value != value else value for name, value in last.items()}
+    return exp.audit.verdict(row | exp.privacy.example_columns(row))
 
 
 def _further_finals(exp: Experiment, table: "pd.DataFrame") -> dict[str, float | None]:

@@ -2,8 +2,8 @@
 
 Most are sums over examples and the values that follow from them: any worker computes sums of its own chunk of the
 examples; they add up to those of all of them. A few, and a user's own, need the probabilities of all examples together;
-only for them are the outputs kept. Definitions and corner cases are scikit-learn's: RMSE and R2 are means over the K
-targets, and R2 of a target that never varies is 1 or 0.
+only for them are the outputs kept. Definitions are scikit-learn's: RMSE and R2 are means over the K targets, and R2 of
+a target that never varies is 1 or 0. Where a label is missing, means over labels leave it out (scikit-learn counts 0).
 Legend: B batch, S examples, K classes (or labels, or numbers to predict), n sums.
 """
 
@@ -88,6 +88,9 @@ def rmse(sums: np.ndarray) -> float:
     return float(np.sqrt(squared / sums[-1]).mean())
 
 
+ROUNDING = 1e-12  # the share of a sum of squares that its rounding may leave of a target that never varies
+
+
 def r2(sums: np.ndarray) -> float:
     """The mean of 1 - (squared error) / (squared deviation from the mean), given `error_sums` `[4 K + 1]`.
 
@@ -97,6 +100,7 @@ def r2(sums: np.ndarray) -> float:
         return float("nan")
     _, squared, total, squares = sums[:-1].reshape(4, -1)
     varied = np.maximum(squares - total**2 / sums[-1], 0.0)
+    varied[varied <= ROUNDING * squares] = 0.0
     flat = np.where(squared == 0, 1.0, 0.0)
     return float(np.where(varied > 0, 1 - squared / np.where(varied > 0, varied, 1.0), flat).mean())
 

@@ -1,9 +1,10 @@
 """Metrics that follow from how many examples of each class there are, are named, and are right.
 
-Definitions and corner cases are scikit-learn's: macro-F1 is over the classes that are there or were named, balanced
-accuracy over those that are there. Sensitivity, specificity and precision are those of the second of two classes, the
-positive one; of more classes the means over each of them against the rest, as far as there is something to count (what
-scikit-learn calls `zero_division=nan`).
+Definitions and corner cases are scikit-learn's for classes: macro-F1 is over those that are there or were named,
+balanced accuracy over those that are there. So it is of labels here, where scikit-learn counts a missing one as 0.
+Sensitivity, specificity and precision are those of the second of two classes, the positive one; of more classes the
+means over each of them against the rest, as far as there is something to count (what scikit-learn calls
+`zero_division=nan`).
 Legend: B batch, K classes (or labels).
 """
 

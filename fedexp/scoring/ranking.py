@@ -1,4 +1,4 @@
-"""Metrics of how examples are ranked by a probability, as scikit-learn computes them.
+"""Metrics of how examples are ranked by a probability, for each class as scikit-learn computes them.
 
 Of two classes the second is the positive one; of more, and of labels, they are the mean over each against the rest (one
 versus rest, macro), as far as the data hold both. Where they hold both of none, the metric is undefined: NaN.

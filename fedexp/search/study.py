@@ -101,9 +101,10 @@ class MethodTrials:
         return self.folder / str(number)
 
     def pruner(self, config: dict[str, Any]) -> Any:
-        """Prunes a trial worse than the median of earlier ones at the same round, after a quarter of its rounds.
+        """Prunes a trial whose best look is worse than the median of earlier ones, after a quarter of its rounds.
 
-        Nothing is pruned where looks follow the clock: trials whose rounds last differently long have none in common.
+        Earlier ones are those that came to their end, five at least; so Optuna's MedianPruner has it. Nothing is pruned
+        where looks follow the clock: trials whose rounds last differently long have none in common.
         """
         if not self.budget.pruning or config["evaluation"]["every_s"] is not None:
             return self.optuna.pruners.NopPruner()

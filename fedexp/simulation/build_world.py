@@ -9,15 +9,18 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.core.part import build
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import build, option
 from fedexp.core.values import Canaries, Layout, Weights
 from fedexp.parts.dataset import check_data
 from fedexp.parts.dataset.contract import Data, Facts
 from fedexp.parts.federation.partition import Partition
 from fedexp.parts.network_errors import refuse_network_errors
+from fedexp.parts.privacy.ledger import Ledger
 from fedexp.scoring.metrics import MetricSet
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import Scorer
+from fedexp.simulation import context
 from fedexp.simulation.setup import compatibility
 from fedexp.simulation.setup.data_split import DataSplit, refuse_no_validation, split_data
 from fedexp.simulation.setup.experiment import Experiment
@@ -80,7 +83,9 @@ def build_world(exp: Experiment, choice: EngineChoice | None, pool: WorkerPool) 
     ready = prepare(exp, poisoned_split, network, input_facts, pool)
     if smallest_batch(exp.local, partition.sizes, exp.privacy.sampling) == 1:
         networks.refuse_single_examples(exp.model, network, ready.train)
-    return assemble_world(exp, data.sha256(), poisoned_split, ready, network, choice, pool)
+    world = assemble_world(exp, data.sha256(), poisoned_split, ready, network, choice, pool)
+    refuse_first_round(world)
+    return world
 
 
 def load(exp: Experiment) -> tuple[Data, Facts]:
@@ -176,6 +181,18 @@ def assemble_world(  # noqa: PLR0913
         mixture_scorer=MixtureScorer(network(), layout, floats, ready.test, exp.loss),
         pool=pool,
     )
+
+
+def refuse_first_round(world: World) -> None:
+    """Raises ConfigError where a single round may cost more than the stop rule allows: rules judge after a round."""
+    exp, nobody = world.exp, Ledger(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    if not exp.stop.needs_privacy:
+        return
+    columns = exp.privacy.forecast(nobody, 0, context.make_context(world, 1))
+    if reason := exp.stop.judge({f"privacy.{name}": value for name, value in columns.items()}, {})[0]:
+        raise ConfigError(
+            f"stop={option(exp.stop)} leaves no round to run: {reason}; raise the budget or privacy.noise_multiplier"
+        )
 
 
 def known_groups(data: Data, partition: Partition) -> np.ndarray | None:

@@ -70,6 +70,11 @@ def test_no_difference_at_all_has_p_one():
     assert found.verdict == "identical"
 
 
+def test_who_both_never_got_there_is_not_called_identical():
+    (found,) = add_verdicts([compare([None] * 6, [None] * 6, higher_is_better=True)])
+    assert found.verdict == "not resolved"
+
+
 def test_who_never_got_there_is_worse_than_everybody_and_no_number_is_invented():
     found = compare([5, None, 3, None], [None, 4, 6, None], higher_is_better=False)
     assert (found.wins, found.ties, found.losses) == (2, 1, 1)
@@ -142,13 +147,15 @@ def test_the_interval_of_few_pairs_covers_what_it_says(pairs):
     assert 0.935 <= np.mean((bounds[:, 0] <= 0) & (bounds[:, 1] >= 0)) <= 0.965
 
 
-@pytest.mark.parametrize(("pairs", "family"), [(8, 1), (20, 1), (20, 5)])
+@pytest.mark.parametrize(("pairs", "family"), [(6, 1), (8, 1), (7, 3), (8, 3), (8, 5), (9, 5), (14, 1)])
 def test_the_resolvable_difference_is_found_in_four_of_five_cases(pairs, family):
     rng, shift = np.random.default_rng(pairs), statistics.resolvable(1.0, pairs, family)
-    drawn = rng.standard_normal((4000, pairs)) + shift
-    statistic = drawn.mean(axis=1) / (drawn.std(axis=1, ddof=1) / np.sqrt(pairs))
-    found = np.abs(statistic) > stats.t.ppf(1 - 0.05 / (2 * family), pairs - 1)
-    assert 0.75 <= found.mean() <= 0.85
+    p = [sign_flip_p(row) for row in rng.standard_normal((400, pairs)) + shift]
+    assert 0.74 <= np.mean(np.array(p) <= 0.05 / family) <= 0.86
+
+
+def test_with_the_fewest_pairs_all_signs_must_agree():
+    assert statistics.resolvable(2.0, 6, 1) == pytest.approx(2 * stats.norm.ppf(0.8 ** (1 / 6)), rel=0.03)
 
 
 def test_what_was_not_found_is_not_called_equal():

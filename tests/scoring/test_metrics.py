@@ -172,6 +172,13 @@ def test_r2_of_one_example_is_no_number():
     assert found["mae"] == 1.0
 
 
+@pytest.mark.parametrize("constant", [-2.3, 0.1, 7.7])
+def test_r2_of_a_target_that_never_varies_is_0_or_1(constant: float):
+    gauge, targets = MetricSet(("r2",), ("price",)), torch.full((10_007, 1), constant)
+    assert gauge.values(gauge.sums(targets + 0.5, targets).numpy())["r2"] == 0
+    assert gauge.values(gauge.sums(targets.clone(), targets).numpy())["r2"] == 1
+
+
 def test_the_names_of_values_are_those_of_values():
     metric_set = MetricSet(("accuracy", "class_recall", "confusion_matrix", "macro_f1"), ("a", "b"))
     sums = metric_set.sums(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 1])).numpy()

@@ -10,7 +10,8 @@ budget is `coalitions`, or 12 M, in a few batches. It stops early when the large
 spread of the values (`stop=values`), or when the ranking is settled.
 The budget of `gtg` is `permutations_per_client` times M permutations, and no more than `coalitions` if it is given; the
 first sweep is always made.
-`auto` is exact up to 6 players, then the surrogate (`budget`).
+`auto` is exact while all coalitions fit into the surrogate's budget (without `coalitions` up to 6 players), and the
+surrogate beyond.
 
 Deviations: the budget counts permutations; estimates are arithmetic means over all permutations so far; a round with
 |U(all) - U(nobody)| < `truncation_between` gives zeros (GreedyFed's code: 1e-9), in `gtg` alone. The surrogate gives

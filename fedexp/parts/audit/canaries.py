@@ -9,6 +9,9 @@ Scores: `uploads` sums over the rounds how much of each canary's gradient at the
 upload (`traces`). A server that knows all other examples can do this; DP-SGD promises protection even from it. `loss`
 is how much lower the canary's loss is than under the first model, which anybody who has the models can compute.
 
+A canary is one example. With `privacy=client_central`, whose ledger counts a client more or less, the epsilon that is
+compared is that of half the noise: an example moves its client's update by up to twice the clip.
+
 As in the ledger, the numbers of the clients' examples are taken as public. The bound holds for the line of one round;
 to read many lines and quote the largest would be choosing by the result.
 """

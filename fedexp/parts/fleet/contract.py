@@ -14,6 +14,7 @@ class Fleet(Part):
     simulates = False
     shares_link = False  # whether uploads come one after another, also where clients train on while the server steps
     loses_clients = False  # whether some drop out
+    breaks_off_sending = False  # whether some of these do so while they send
     deadline_s: float | None = None  # seconds after which a round ends, if any
     idle_s = 0.0  # seconds of a round in which nobody can be asked
     changes_idle_s = False  # whether somebody has asked for other such seconds than the usual ones

@@ -125,6 +125,10 @@ class Machines(Fleet):
         return self.dropout > 0
 
     @property
+    def breaks_off_sending(self) -> bool:
+        return self.dropout > 0 and self.dropout_in in ("upload", "both")
+
+    @property
     def idle_keys(self) -> tuple[str, ...]:
         return ("dropout_in",) if self.dropout_in and not self.dropout else ()
 

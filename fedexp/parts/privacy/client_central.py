@@ -27,7 +27,7 @@ from fedexp.core.values import Columns, Memory, Uploads
 from fedexp.maths.rows import distances_to
 from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
-from fedexp.parts.privacy.accounting import noise_multiplier_for
+from fedexp.parts.privacy.accounting import largest_epsilon, noise_multiplier_for
 from fedexp.parts.privacy.clipping import add_noise, clip_rows, noise_std
 from fedexp.parts.privacy.ledger import Ledger
 from fedexp.parts.privacy.settings import PromisedPrivacy
@@ -93,8 +93,13 @@ class ClientCentral(PromisedPrivacy):
         next_clip = self._next_clip(clip, uploads, ctx)
         return uploads.with_delta(delta), {"rounds": rounds, "clip": next_clip, "columns": columns | {"clip": clip}}
 
-    def forecast(self, selected: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
+    def forecast(self, selected: Ledger, rounds: int, ctx: Context) -> Columns:
         return self.ledger_columns(np.array([self.rate]), self.noise, np.array([rounds]), np.array([rounds + 1]))
+
+    def example_columns(self, row: Columns) -> Columns:
+        """The epsilon for half the noise: an example, in or out, moves its client's update by up to twice the clip."""
+        rate, rounds = np.array([self.rate]), np.array([int(row["round"] or 0)])
+        return {"privacy.epsilon_pld": largest_epsilon(rate, self.noise / 2, rounds, self.required_delta, "pld")}
 
     def client_columns(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
         everyone = np.ones(len(owner), dtype=np.int64)

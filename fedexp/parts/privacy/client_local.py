@@ -3,7 +3,8 @@
 The row, which is all that the client sends, is divided by max(1, norm / C) and gets N(0, (sigma C)^2) on every entry.
 Rows that its rule sends beside the update are clipped together with it. All data of a client is protected: any two
 updates differ by at most 2C, so the mechanism is a Gaussian one (Dwork & Roth 2014, appendix A) of noise multiplier
-sigma / 2 for each participation. There is no amplification, since the server sees who sent what.
+sigma / 2 for each participation. There is no amplification, since the server sees who sent what. A client that trains
+is charged whether its upload arrives, comes too late or breaks off: somebody may have seen it.
 
 The rows of malicious clients are left as the attack made them, and nothing is promised to these clients.
 """
@@ -38,6 +39,12 @@ class ClientLocal(PromisedPrivacy):
             f"for all that a client holds, against all who see its uploads, by every participation"
         )
 
+    def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: Context) -> Memory:
+        honest = owner[~ctx.malicious(owner)]
+        ledger = Ledger.load(memory).add(honest, np.ones(len(honest), dtype=np.int64))
+        largest = np.array([ledger.count.max(initial=0)])
+        return ledger.save() | {"columns": self.ledger_columns(ONE, self.noise / 2, largest, largest + 1)}
+
     def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         honest = np.flatnonzero(~ctx.malicious(uploads.owner))
         positions = torch.from_numpy(honest).to(uploads.delta.device)
@@ -47,13 +54,10 @@ class ClientLocal(PromisedPrivacy):
             noise_std(self.noise, self.required_clip),
             ctx,
         )
-        ledger = Ledger.load(memory).add(uploads.owner[honest], np.ones(len(honest), dtype=np.int64))
-        largest = np.array([ledger.count.max(initial=0)])
-        memory = ledger.save() | {"columns": self.ledger_columns(ONE, self.noise / 2, largest, largest + 1)}
         return uploads.with_delta(uploads.delta.index_copy(0, positions, protected)), memory
 
-    def forecast(self, selected: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
-        largest = delivered.count[~ctx.malicious(delivered.owner)].max(initial=0, keepdims=True)
+    def forecast(self, selected: Ledger, rounds: int, ctx: Context) -> Columns:
+        largest = selected.count[~ctx.malicious(selected.owner)].max(initial=0, keepdims=True)
         return self.ledger_columns(ONE, self.noise / 2, largest, largest + 1)
 
     def client_columns(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:

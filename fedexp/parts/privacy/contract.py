@@ -83,13 +83,17 @@ class Privacy(Part):
         """Enters the `steps [C]` of the participants `owner [C]` into the ledger."""
         return memory
 
-    def forecast(self, selected: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
-        """Its columns after `rounds` rounds, given how often each client was selected and delivered by then."""
+    def forecast(self, selected: Ledger, rounds: int, ctx: Context) -> Columns:
+        """Its columns after `rounds` rounds, given how often each client was selected by then."""
         return {}
 
     def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         """The uploads as the server may see them. `delta [C, W]` is all that each client sends, not its delta alone."""
         return uploads, memory
+
+    def example_columns(self, row: Columns) -> Columns:
+        """Those of a round's columns `row` that are other for one example than for what its ledger counts."""
+        return {}
 
     def client_columns(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
         """The epsilon of each of these clients so far, `[n]` by the name of a column of clients.csv."""

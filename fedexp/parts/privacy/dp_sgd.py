@@ -101,7 +101,7 @@ class DPSGD(PromisedPrivacy):
         after_next = now + ctx.fleet.workload.full_batch_steps(ctx.sizes)
         return ledger.save() | {"columns": self.ledger_columns(rate, self.noise, now, after_next)}
 
-    def forecast(self, selected: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
+    def forecast(self, selected: Ledger, rounds: int, ctx: Context) -> Columns:
         steps = selected.count * ctx.fleet.workload.full_batch_steps(ctx.sizes[selected.owner])
         return self.spend(selected.owner, steps, {}, ctx)["columns"]
 

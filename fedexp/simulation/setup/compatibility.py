@@ -17,6 +17,7 @@ def refuse(exp: Experiment) -> None:
     refuse_keys(exp)
     clients = training_clients(exp)
     refuse_numbers(exp, clients)
+    refuse_unseen_uploads(exp)
     refuse_sizes(exp)
     refuse_rows(exp, clients)
     exp.clustering.refuse(clients)
@@ -60,6 +61,20 @@ def refuse_keys(exp: Experiment) -> None:
             )
 
 
+def refuse_unseen_uploads(exp: Experiment) -> None:
+    """Raises ConfigError where clients may break off while they send, and a ledger counts only what has arrived."""
+    if not (exp.privacy.counts_uploads and exp.pacing.overlaps):
+        return
+    leaves = exp.availability.changes and exp.availability.interrupts
+    if leaves or exp.fleet.breaks_off_sending:
+        cause = f"availability={option(exp.availability)}" if leaves else f"fleet={option(exp.fleet)} fleet.dropout_in"
+        cure = "availability.interrupts=false" if leaves else "fleet.dropout_in=training"
+        raise ConfigError(
+            f"privacy={option(exp.privacy)} counts what arrives with pacing={option(exp.pacing)}, but with {cause} "
+            f"clients break off while they send; use {cure} or pacing=synchronous"
+        )
+
+
 def refuse_numbers(exp: Experiment, clients: int | None) -> None:
     """Raises ConfigError where there are too few clients, or the server would leave them nothing."""
     if clients is not None and exp.scenario.malicious > clients:
@@ -77,9 +92,10 @@ def refuse_numbers(exp: Experiment, clients: int | None) -> None:
             f"local.clip_norm={exp.local.clip_norm:g} would shorten the noised gradient of a batch, but privacy="
             f"{option(exp.privacy)} clips that of every example before; use local.clip_norm=null"
         )
-    if exp.local.order == "by_class" and exp.privacy.sampling != "rule":
+    if exp.local.order != "shuffled" and exp.privacy.sampling != "rule":
         raise ConfigError(
-            f"privacy={option(exp.privacy)} draws its batches, so local.order=by_class does nothing; leave it out"
+            f"privacy={option(exp.privacy)} draws its batches, so local.order={exp.local.order} does nothing; leave it "
+            "out"
         )
     if exp.pacing.slows_server and not exp.server_optimizer.has_rate:
         raise ConfigError(

@@ -117,3 +117,11 @@ class TestCentral:
             *(lambda w: (w.exp, w, w.initial_state()))(world_of(tiny(*words, "aggregator=secure_mean")))
         )
         torch.testing.assert_close(shared.models[0].flat, plain.models[0].flat, atol=1e-6, rtol=0)
+
+
+def test_one_example_costs_as_much_as_half_the_noise(tiny: Tiny):
+    """The ledger is of a client more or less; an example, in or out, moves its client by up to twice the clip."""
+    world = world_of(tiny(*CENTRAL, *UNIFORM, "selector=all"))
+    columns = world.exp.privacy.example_columns({"round": 3, "privacy.epsilon_pld": 1.0})
+    assert columns == {"privacy.epsilon_pld": epsilons(np.ones(1), 1.0, np.array([3]), 1e-3)[1][0]}
+    assert world_of(tiny()).exp.privacy.example_columns({"round": 3}) == {}

@@ -59,10 +59,18 @@ class TestLocal:
     def test_malicious_clients_do_as_they_please(self, tiny: Tiny):
         world = world_of(tiny(*LOCAL, "scenario.malicious=2"))
         delta = torch.full((6, 3), 7.0)
-        sent, memory = world.exp.privacy.protect(uploads_like(delta), {}, context.make_context(world, 1))
+        ctx = context.make_context(world, 1)
+        memory = world.exp.privacy.spend(np.arange(6), np.ones(6), {}, ctx)
+        sent, memory = world.exp.privacy.protect(uploads_like(delta), memory, ctx)
         untouched = (sent.delta == 7).all(dim=1).numpy()
         assert np.flatnonzero(untouched).tolist() == world.malicious.tolist()
         assert memory["owner"].tolist() == np.flatnonzero(~untouched).tolist()
+
+    def test_who_comes_too_late_is_charged_all_the_same(self, tiny: Tiny):
+        world = world_of(tiny(*LOCAL, "fleet=simulated", "fleet.deadline_s=0.001", "scenario.participants=6"))
+        _, row, sent = run_round(world.exp, world, world.initial_state())
+        assert (row["fleet.late"], len(sent.owner)) == (6, 6)
+        assert row["privacy.epsilon_pld"] == epsilons(np.ones(1), 1.0, np.ones(1, np.int64), 1e-3)[1][0]
 
     def test_sigma_is_worked_out(self):
         part = ClientLocal(clip=1.0, epsilon=4.0, delta=1e-3, rounds=5)

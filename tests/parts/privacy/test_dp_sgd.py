@@ -238,6 +238,12 @@ def test_the_budget_ends_the_run_before_it_is_overdrawn(tiny: Tiny):
     assert last["stop"]["reason"].startswith("one more round could cost epsilon 2.")
 
 
+def test_a_budget_that_the_first_round_could_overdraw_is_refused(tiny: Tiny):
+    words = ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=0.5", "privacy.delta=1e-3")
+    with pytest.raises(ConfigError, match="stop=privacy_budget leaves no round to run: one more round could cost eps"):
+        world_of(tiny(*words, "stop=privacy_budget", "stop.epsilon=0.1"))
+
+
 REFUSED = {
     (
         "privacy=dp_sgd",

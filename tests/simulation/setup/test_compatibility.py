@@ -98,3 +98,21 @@ def test_the_defaults_go_together():
 def test_where_one_half_of_a_rule_must_go_both_are_named(words: tuple[str, ...], instead: str):
     with pytest.raises(ConfigError, match=f"; use {instead}$"):
         compatibility.refuse(spec.build(compatibility_page.whole(*words)))
+
+
+BUFFERED = ("pacing=buffered", "fleet=simulated", "privacy=client_local", "privacy.clip=1", "privacy.delta=1e-3")
+
+
+@pytest.mark.parametrize(
+    ("words", "use"),
+    [
+        (("fleet.dropout=0.1", "fleet.dropout_in=both"), "fleet.dropout_in=training"),
+        (("availability=markov",), "availability.interrupts=false"),
+    ],
+)
+def test_uploads_that_break_off_are_refused_where_the_ledger_counts_what_arrives(words: tuple[str, ...], use: str):
+    told = (*BUFFERED, "privacy.noise_multiplier=1", *words)
+    with pytest.raises(ConfigError, match=rf"counts what arrives with pacing=buffered, but .*; use {use} or pacing="):
+        compatibility.refuse(spec.build(config(*told)))
+    compatibility.refuse(spec.build(config(*told, use)))
+    compatibility.refuse(spec.build(config(*told, "pacing=synchronous")))
