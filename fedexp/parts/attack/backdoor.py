@@ -1,8 +1,10 @@
 """Backdoor by a pixel trigger (Gu et al. 2017, BadNets; Bagdasaryan et al. 2020, arXiv 1807.00459).
 
-A `fraction` of each malicious client's images gets a bright square of `size` pixels in the lower right corner and the
-label `target`; `scale` multiplies what the clients then send (model replacement). The column `success_rate` is the
-share of the test images of other classes that the global model classifies as `target` once they have the trigger.
+A `fraction` of each malicious client's images gets a square of `size` pixels in the lower right corner, as bright as
+the brightest pixel of all training images, and the label `target`; `scale` multiplies what the clients then send (model
+replacement). The column `success_rate` is the share of the test images of other classes that the global model
+classifies as `target` once they have that trigger (as bright as the brightest test image, where these are stored as
+numbers of another kind).
 """
 
 from dataclasses import replace
@@ -11,12 +13,11 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from fedexp.parts import AttackerKnowledge, ConfigError, Facts, Fraction, Memory, ModelPoisoning, Range, Split
+from fedexp.parts import AttackerKnowledge, ConfigError, Data, Facts, Fraction, Memory, ModelPoisoning, Range, Split
 
 
-def add_trigger(x: torch.Tensor, size: int) -> torch.Tensor:
-    """Copies of the images `[B, C, H, W]` with the trigger: white in bytes, else the largest value in `x`."""
-    bright = 255 if x.dtype == torch.uint8 else float(x.max()) if len(x) else 1.0
+def add_trigger(x: torch.Tensor, size: int, bright: torch.Tensor) -> torch.Tensor:
+    """Copies of the images `x [B, C, H, W]` with the trigger, whose pixels are `bright []`."""
     marked = x.clone()
     marked[..., -size:, -size:] = bright
     return marked
@@ -50,12 +51,14 @@ class Backdoor(ModelPoisoning):
     def poison(self, train: Split, indices: np.ndarray, classes: int, rng: np.random.Generator) -> Split:
         marked = torch.from_numpy(indices[rng.random(len(indices)) < self.fraction])
         x, y = train.x.clone(), train.y.clone()
-        x[marked], y[marked] = add_trigger(x[marked], self.size), self.target
+        x[marked], y[marked] = add_trigger(x[marked], self.size, train.x.max()), self.target
         return replace(train, x=x, y=y)
 
-    def probes(self, test: Split) -> dict[str, Split]:
+    def probes(self, data: Data) -> dict[str, Split]:
+        train, test = data.train, data.test
         other_classes = test.y != self.target
-        x = add_trigger(test.x[other_classes], self.size)
+        bright = (train if train.x.dtype == test.x.dtype else test).x.max()
+        x = add_trigger(test.x[other_classes], self.size, bright)
         y = torch.full_like(test.y[other_classes], self.target)
         return {"attack.success_rate": replace(test, x=x, y=y, subject=None)}
 

@@ -5,7 +5,7 @@ import numpy as np
 from fedexp.core.part import Part
 from fedexp.core.values import Memory, Uploads
 from fedexp.parts.context import Context
-from fedexp.parts.dataset.contract import Facts, Split
+from fedexp.parts.dataset.contract import Data, Facts, Split
 
 
 class Attack(Part):
@@ -24,8 +24,8 @@ class Attack(Part):
         """The training data, once, with the malicious clients' examples (`indices [n]`) changed in a copy."""
         return train
 
-    def probes(self, test: Split) -> dict[str, Split]:
-        """Examples on which the global model's accuracy is a column of its own, by the name of the column."""
+    def probes(self, data: Data) -> dict[str, Split]:
+        """Examples, made of the test data, on which the accuracy is a column of its own, by the name of the column."""
         return {}
 
     def tamper(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:

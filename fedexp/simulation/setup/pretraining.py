@@ -35,7 +35,7 @@ def encode(
     exp: Experiment, data: Data, public: np.ndarray, pool: WorkerPool
 ) -> tuple[Data, dict[str, Split], Encoding]:
     """Learns features from the public examples `public [m]`; returns the encoded data and attack probes, and how."""
-    rng, probes = partial(stream, exp.seed, "features"), exp.attack.probes(data.test)
+    rng, probes = partial(stream, exp.seed, "features"), exp.attack.probes(data)
     examples = data.train.x[torch.from_numpy(public)]
     encoding: Encoding = pool.broadcast(exp.features.learn(examples, rng, exp.engine.resolve_device()))
     probe_splits = {name: encoding.split(split, rng(name)) for name, split in probes.items()}
