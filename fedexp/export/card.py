@@ -124,7 +124,11 @@ def _scaled_targets_note(trained: TrainedModel) -> str:
     if not scaled:
         return ""
     deviations = ", ".join(f"{column.std:.4g} for {escape_markdown(_one_line(column.name))}" for column in scaled)
-    return f"\n\nLosses, RMSE and MAE are in standard deviations of the training targets: {deviations}."
+    source = "public" if trained.config["dataset"].get("statistics") == "public" else "training"
+    return (
+        f"\n\nRMSE and MAE are in standard deviations of the {source} targets, and losses are of targets that were "
+        f"divided by these: {deviations}."
+    )
 
 
 def _client_rows(trained: TrainedModel) -> list[str]:

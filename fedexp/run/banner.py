@@ -35,6 +35,11 @@ def notes(exp: Experiment, clients: int) -> Iterator[str]:
             "every client trains alone, but its examples are encoded by what was learnt of everybody's: "
             f"{shared.removeprefix('nor is ').removeprefix('nor are ')}"
         )
+    if exp.dataset.overlaps and (exp.evaluation.personal or exp.needs_validation):
+        yield (
+            f"scores on examples that clients hold out or set apart are too good, since {exp.dataset.overlaps}; those "
+            "on the test data are not"
+        )
     yield from without_effect(exp, clients)
     if isinstance(exp.aggregator, Tolerant) and not exp.scenario.malicious:
         yield from _lacking_bounds(exp.aggregator, exp.selector.clients_per_round(clients) or clients, 0)

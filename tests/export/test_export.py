@@ -67,7 +67,9 @@ def test_a_model_of_numbers_answers_in_their_units(patients, tmp_path):
     assert ended.returncode == 0, ended.stderr
     assert 150 < float(ended.stdout.strip("[]\n")) < 400  # of somebody of mean age
     deviation = done.encoder.target_columns[0].std
-    units = f"Losses, RMSE and MAE are in standard deviations of the training targets: {deviation:.4g} for cost."
+    units = (
+        f"deviations of the training targets, and losses are of targets that were divided by these: {deviation:.4g} for"
+    )
     assert units in (tmp_path / "home" / "card.md").read_text()
 
 

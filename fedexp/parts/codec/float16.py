@@ -7,6 +7,7 @@ ever asked.
 
 Deviations: the paper rounds gradients to one bit and scales them. A client that is not heard (a fleet with deadlines)
 owes what its rounding lost, not what was not delivered; so does one that breaks off, as if it had trained to the end.
+An attack forges what arrives: malicious rows are not rounded, though they count as half the bytes.
 """
 
 import numpy as np

@@ -5,6 +5,9 @@ Neurocomputing 171, 2016. `windows`: the raw recordings cut into windows of 128 
 labelled stretch, which gives the 10,929 windows of the published tables; channels are acceleration x y z (g) and
 rotation x y z (rad/s), normalised by the training people's mean and deviation, without the authors' noise filter.
 `features`: the published tables of 561 features in [-1, 1]. The 21 training and 9 test people are those published.
+
+Since neighbouring windows share half of their samples, what clients hold out or set apart for validation resembles what
+they train on: of a random fifth nine in ten windows have a neighbour there. The test people share nothing.
 """
 
 from pathlib import Path
@@ -37,6 +40,11 @@ class Har(Dataset):
     """`representation`: raw windows `[6, 128]`, or the authors' 561 features of each window."""
 
     representation: Literal["windows", "features"] = "windows"
+
+    overlaps = "each window shares half of its samples with the next"
+
+    def leaks(self) -> str:
+        return "nor are mean and deviation of all training people" if self.representation == "windows" else ""
 
     def facts(self, directory: Path) -> Facts:
         shape = (CHANNELS, LENGTH) if self.representation == "windows" else (FEATURES,)

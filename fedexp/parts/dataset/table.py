@@ -7,7 +7,8 @@ its values are `train` and `test`. Without it, `test_fraction` of the rows (of e
 run whatever its seed.
 
 Targets are the classes in ascending order, numbers, or labels (columns of 0 and 1). Numbers are standardised too, so
-errors are in deviations of the training targets; `target_scale: raw` leaves them.
+errors are in deviations of the training targets (with `statistics: public` of public ones); `target_scale: raw` leaves
+them.
 
 Means, deviations and categories tell of the rows of all clients, which no promise of privacy covers. With `statistics:
 public` they are those of another file, with `clipped` numbers are clipped to given `ranges` and scaled to [-1, 1] by
@@ -38,8 +39,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+FILLED = {"pooled": "the training mean", "public": "the public mean", "clipped": "the middle of its range"}
+
+
 class OwnTable(Dataset):
-    """`missing=fill`: a missing number is the training mean, a missing text no category."""
+    """`missing=fill`: a missing number is one of `FILLED`, a missing text no category."""
 
     file: Path
     target: str | tuple[str, ...]
@@ -144,7 +148,7 @@ def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Data
     x, x_columns = _examples(frame, settings, inputs, ~test, public)
     doubts = [*describe_doubts(frame, inputs, settings.targets[0] if settings.predicts == "class" else None)]
     if replaced := describe_replaced_cells(frame, x_columns):
-        doubts.append(f"{replaced}; a number that is missing becomes the mean, a text no category")
+        doubts.append(f"{replaced}; a number that is missing becomes {FILLED[settings.statistics]}, a text no category")
     train, test_examples = split_by_mask(test, x, y, client)
     subject_names = None if client_names is None else tuple(client_names)
     named = {"columns": x_columns, "target_columns": target_columns, "subject_names": subject_names}

@@ -43,6 +43,10 @@ class ImageCollection(Dataset):
         except ConfigError:
             vision.download(self.collection, directory)
 
+    def leaks(self) -> str:
+        measured = self.normalise in ("standard", "per_channel") and self.normalise not in (self.published or ())
+        return "nor are mean and deviation of all training images" if measured else ""
+
     def load(self, directory: Path, seed: int) -> Data:
         arrays, names = self.read(directory)
         train_x, train_y, test_x, test_y = (torch.from_numpy(array) for array in arrays)

@@ -4,7 +4,8 @@ Source: a text on clustered federated learning with UCI HAPT, after Vincent et a
 Features with Denoising Autoencoders" (ICML 2008). Six linear layers with ReLU between them, three to the code and three
 back; sigmoid at the end for data in [0, 1], tanh for data in [-1, 1]. Noise is added to the inputs, and the clean ones
 are reconstructed with the least mean squared error. Every client then adds such noise to its examples, once, and
-encodes them.
+encodes them. The test examples are encoded with such noise, too, so scores are of noisy examples; the network that
+`fedexp export` writes adds none.
 
 Readings: the text gives no widths, rates or noise; they are options. Each number of the flattened example is scaled by
 its range over the public data, and clipped to it for other examples; a number that is constant there becomes constant.

@@ -92,10 +92,10 @@ def _scaled_targets_note(methods: Sequence[Method]) -> Iterator[str]:
         if config.get("dataset.target_scale") == "standard" and config.get("dataset.predicts", "numbers") == "numbers"
     ]
     if scaled:
-        begin = "Losses" if len(scaled) == len(configs) else f"{join_first(scaled, _LISTED)}: losses"
+        begin = "" if len(scaled) == len(configs) else f"{join_first(scaled, _LISTED)}: "
         yield (
-            f"{begin}, RMSE and MAE are in standard deviations of the training targets "
-            "(`dataset.target_scale=standard`)."
+            f"{begin}RMSE and MAE are in standard deviations of the targets, of training or of public ones, and losses "
+            "are of targets that were divided by these (`dataset.target_scale=standard`)."
         )
 
 

@@ -422,4 +422,4 @@ def test_cells_that_are_replaced_in_training_are_counted(mine, tmp_path):
     assert doubt.startswith(
         "30 of 40 rows have cells that the model cannot take as they are: missing in age (10), smoking (26)"
     )
-    assert doubt.endswith("; a number that is missing becomes the mean, a text no category")
+    assert doubt.endswith("; a number that is missing becomes the training mean, a text no category")

@@ -29,11 +29,14 @@ def test_that_errors_are_in_deviations_of_the_targets_is_told_of_numbers(make_ru
     for name, predicts, scale in (("0", "numbers", "standard"), ("1", "numbers", "raw"), ("2", "class", "standard")):
         make_run(name, keys={"dataset.predicts": predicts, "dataset.target_scale": scale})
     notes = provenance.caveats(group_runs(collect_runs([tmp_path])[0]))
-    told = "osses, RMSE and MAE are in standard deviations of the training targets (`dataset.target_scale=standard`)."
+    told = (
+        "RMSE and MAE are in standard deviations of the targets, of training or of public ones, and losses are of "
+        "targets that were divided by these (`dataset.target_scale=standard`)."
+    )
     assert len(notes) == 1
-    assert notes[0].endswith(f": l{told}")
+    assert notes[0].endswith(f": {told}")
     alone = provenance.caveats(group_runs(collect_runs([tmp_path / "0"])[0]))
-    assert alone == [f"L{told}"]
+    assert alone == [told]
 
 
 def test_that_a_table_is_encoded_by_everybody_is_told_of_clients_that_train_alone(make_run, tmp_path):
