@@ -158,7 +158,7 @@ def _choose_state(run_record: RunRecord, number: int | None) -> SavedState:
         cure = (
             f"run it, or go on with fedexp resume {where}"
             if run_record.summary is None
-            else ("it is finished, so state.pt was removed; put it back or run the experiment again")
+            else "it is finished, so state.pt was removed; put it back or run the experiment again"
         )
         raise ConfigError(f"{where} has no saved state of a finished round; {cure}")
     if number is not None and number not in by_round:

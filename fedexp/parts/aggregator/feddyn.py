@@ -41,9 +41,7 @@ class DynamicMean(Aggregator):
         if len(np.unique(uploads.importance)) > 1:  # clients remember their own steps, however much they count
             equal = replace(uploads, importance=np.ones(len(uploads.owner)))
             plain_mean = mix_rows(self.shares(equal)[None], uploads.delta)[0]
-        share = len(uploads.owner) / clients
-        correction = (
-            memory.get("correction", mean.new_zeros(parameters)) + share * plain_mean[:parameters]
-        )  # -h / alpha
+        share, before = len(uploads.owner) / clients, memory.get("correction", mean.new_zeros(parameters))
+        correction = before + share * plain_mean[:parameters]  # is -h / alpha
         step = torch.cat([mean[:parameters] + correction, mean[parameters:]])
         return Weights(weights.flat + step, weights.layout), memory | {"correction": correction}
