@@ -88,9 +88,6 @@ def rmse(sums: np.ndarray) -> float:
     return float(np.sqrt(squared / sums[-1]).mean())
 
 
-ROUNDING = 1e-12  # the share of a sum of squares that its rounding may leave of a target that never varies
-
-
 def r2(sums: np.ndarray) -> float:
     """The mean of 1 - (squared error) / (squared deviation from the mean), given `error_sums` `[4 K + 1]`.
 
@@ -99,10 +96,10 @@ def r2(sums: np.ndarray) -> float:
     if sums[-1] < 2:
         return float("nan")
     _, squared, total, squares = sums[:-1].reshape(4, -1)
-    varied = np.maximum(squares - total**2 / sums[-1], 0.0)
-    varied[varied <= ROUNDING * squares] = 0.0
+    varied = squares - total**2 / sums[-1]
+    varies = varied > 1e-12 * squares  # more than rounding leaves of a target that never varies
     flat = np.where(squared == 0, 1.0, 0.0)
-    return float(np.where(varied > 0, 1 - squared / np.where(varied > 0, varied, 1.0), flat).mean())
+    return float(np.where(varies, 1 - squared / np.where(varies, varied, 1.0), flat).mean())
 
 
 @dataclass(frozen=True)

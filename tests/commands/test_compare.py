@@ -43,7 +43,7 @@ def test_one_measure_of_six_pairs(two, capsys):
     assert out.startswith("## greedyfed (A) against random (B)\n\n* 6 pair(s): seed 0, seed 1,")
     found = row(out, "test_accuracy")
     assert found[:6] == ["test_accuracy", "more", "6", "0.9350", "0.8983", "+0.0367"]
-    assert found[7:] == ["6/0/0", "0.031", "0.031", "0.0308", "A better"]
+    assert found[7:] == ["6/0/0", "0.031", "0.031", "0.0384", "A better"]
     assert "**A better: test_accuracy**" in out
     assert not list(Path().glob("outputs/*"))
 
