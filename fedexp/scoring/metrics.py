@@ -98,8 +98,7 @@ def r2(sums: np.ndarray) -> float:
     _, squared, total, squares = sums[:-1].reshape(4, -1)
     varied = squares - total**2 / sums[-1]
     varies = varied > 1e-12 * squares  # more than rounding leaves of a target that never varies
-    flat = np.where(squared == 0, 1.0, 0.0)
-    return float(np.where(varies, 1 - squared / np.where(varies, varied, 1.0), flat).mean())
+    return float(np.where(varies, 1 - squared / np.where(varies, varied, 1.0), squared == 0).mean())
 
 
 @dataclass(frozen=True)
