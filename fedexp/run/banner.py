@@ -35,10 +35,10 @@ def notes(exp: Experiment, clients: int) -> Iterator[str]:
             "every client trains alone, but its examples are encoded by what was learnt of everybody's: "
             f"{shared.removeprefix('nor is ').removeprefix('nor are ')}"
         )
-    if exp.dataset.overlaps and (exp.evaluation.personal or exp.needs_validation):
+    if exp.dataset.shared_samples and (exp.evaluation.personal or exp.needs_validation):
         yield (
-            f"scores on examples that clients hold out or set apart are too good, since {exp.dataset.overlaps}; those "
-            "on the test data are not"
+            "scores on examples that clients hold out or set apart are too good, since "
+            f"{exp.dataset.shared_samples}; those on the test data are not"
         )
     yield from without_effect(exp, clients)
     if isinstance(exp.aggregator, Tolerant) and not exp.scenario.malicious:

@@ -185,10 +185,10 @@ def assemble_world(  # noqa: PLR0913
 
 def refuse_first_round(world: World) -> None:
     """Raises ConfigError where a single round may cost more than the stop rule allows: rules judge after a round."""
-    exp, nobody = world.exp, Ledger(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    exp = world.exp
     if not exp.stop.needs_privacy:
         return
-    columns = exp.privacy.forecast(nobody, 0, context.make_context(world, 1))
+    columns = exp.privacy.forecast(Ledger.load({}), 0, context.make_context(world, 1))
     if reason := exp.stop.judge({f"privacy.{name}": value for name, value in columns.items()}, {})[0]:
         raise ConfigError(
             f"stop={option(exp.stop)} leaves no round to run: {reason}; raise the budget or privacy.noise_multiplier"

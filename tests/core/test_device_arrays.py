@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp.core.device_arrays import Rows, as_matrix, gather_rows, neighbours, place_rows
+from fedexp.core.device_arrays import Rows, as_matrix, gather_rows, neighbours, place_rows, subtract_rows
 
 MATRIX = torch.arange(20.0).view(5, 4)
 
@@ -34,6 +34,13 @@ def test_some_rows_are_gathered(rows: Rows):
     assert torch.equal(gather_rows(rows, positions), MATRIX[[4, 0, 4]])
     gather_rows(rows, positions, out=out)
     assert torch.equal(out, MATRIX[[4, 0, 4]])
+
+
+@pytest.mark.parametrize("subtrahends", [MATRIX, MATRIX.unbind()], ids=["matrix", "one by one"])
+def test_rows_are_subtracted_in_place(subtrahends: Rows):
+    rows = 3 * MATRIX
+    assert subtract_rows(rows, subtrahends) is rows
+    assert torch.equal(rows, 2 * MATRIX)
 
 
 def test_positions_that_are_a_slice():

@@ -21,6 +21,12 @@ def test_two_words_bring_an_experiment():
     ]
 
 
+def test_that_windows_share_samples_is_said_where_scores_are_of_such():
+    told = "scores on examples that clients hold out or set apart are too good, since each window shares half"
+    for words, is_said in (((), False), (("evaluation.personal_fraction=0.2",), True)):
+        assert any(line.startswith(told) for line in lines(experiment("dataset=har", *words), 21)) == is_said
+
+
 def test_a_part_inside_of_another_is_named_where_it_is_not_the_usual():
     first, *_ = lines(experiment("model=mixture", "model.component.hidden=[8]"), 10)
     assert " model=mixture model.component.hidden=[8] local=sgd " in first

@@ -118,7 +118,7 @@ class Data:
 class Dataset(Part):
     """Where examples come from. `directory` is the data root (`data_dir`); files lie in a folder below it."""
 
-    overlaps = ""  # what its training examples share with each other, in words, so that none is new to a model
+    shared_samples = ""  # what its training examples share with each other, in words, so that none is new to a model
 
     @property
     def subject_option(self) -> str:

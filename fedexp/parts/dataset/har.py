@@ -41,7 +41,7 @@ class Har(Dataset):
 
     representation: Literal["windows", "features"] = "windows"
 
-    overlaps = "each window shares half of its samples with the next"
+    shared_samples = "each window shares half of its samples with the next"
 
     def leaks(self) -> str:
         return "nor are mean and deviation of all training people" if self.representation == "windows" else ""

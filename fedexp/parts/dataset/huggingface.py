@@ -25,7 +25,7 @@ from fedexp.data.store import find_user_path, stamp
 from fedexp.data.tokens import TextFormat, Unit, encode_texts, tokenize, vocabulary
 from fedexp.files.atomic import publish, scratch_path
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
-from fedexp.parts.dataset.normalising import Normalise, image_data
+from fedexp.parts.dataset.normalising import Normalise, image_data, leaked_moments
 
 FOLDER = "huggingface"
 DICT_FILE = "dataset_dict.json"  # what save_to_disk writes beside the splits
@@ -55,8 +55,7 @@ class HuggingFace(Dataset):
     def leaks(self) -> str:
         if self.holds == "texts":
             return "nor is the vocabulary, which is that of all training texts"
-        measured = self.normalise in ("standard", "per_channel")
-        return "nor are mean and deviation of all training images" if measured else ""
+        return leaked_moments(self.normalise)
 
     def facts(self, directory: Path) -> Facts:
         data = self._read(directory)

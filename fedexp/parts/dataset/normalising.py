@@ -34,6 +34,12 @@ def image_data(
     return Data(train, test, class_names, scale, *moments(x, scale))
 
 
+def leaked_moments(normalise: Normalise, published: Published | None = None) -> str:
+    """What `Dataset.leaks` says of moments that are measured on all training pixels; empty where none are."""
+    measured = normalise not in {"raw", *FIXED, *(published or ())}
+    return "nor are mean and deviation of all training images" if measured else ""
+
+
 def with_test_normalised(data: Data, test_data: Data) -> Data:
     """`data` with test images that a model sees as those of `test_data`, the same dataset normalised otherwise."""
     (factor, offset), (test_factor, test_offset) = (

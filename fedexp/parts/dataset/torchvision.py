@@ -13,7 +13,7 @@ import torch
 
 from fedexp.data import vision
 from fedexp.parts import ConfigError, Data, Dataset, Facts, Split
-from fedexp.parts.dataset.normalising import Normalise, Published, image_data, with_test_normalised
+from fedexp.parts.dataset.normalising import Normalise, Published, image_data, leaked_moments, with_test_normalised
 
 
 class ImageCollection(Dataset):
@@ -44,8 +44,7 @@ class ImageCollection(Dataset):
             vision.download(self.collection, directory)
 
     def leaks(self) -> str:
-        measured = self.normalise in ("standard", "per_channel") and self.normalise not in (self.published or ())
-        return "nor are mean and deviation of all training images" if measured else ""
+        return leaked_moments(self.normalise, self.published)
 
     def load(self, directory: Path, seed: int) -> Data:
         arrays, names = self.read(directory)

@@ -3,7 +3,7 @@
 Source: the noise-based feature imbalance of Li, Diao, Chen & He, "Federated Learning on Non-IID Data Silos: An
 Experimental Study" (ICDE 2022, arXiv 2102.02079, section 4.2): the data is divided at random in equal parts, and client
 i of N (from 1) adds Gaussian noise of mean 0 and variance sigma i / N to the features. Features are in the units of the
-dataset before it is normalised: [0, 1] for images, but bytes with `dataset.normalise=raw`.
+dataset before it is normalised: [0, 1] for images, but those stored with `dataset.normalise=raw`.
 
 The authors' code takes sigma (i - 1) / (N - 1) as the standard deviation instead (`noise=deviation`). Their tables were
 made with it.

@@ -17,7 +17,7 @@ def refuse(exp: Experiment) -> None:
     refuse_keys(exp)
     clients = training_clients(exp)
     refuse_numbers(exp, clients)
-    refuse_unseen_uploads(exp)
+    refuse_uncounted_uploads(exp)
     refuse_sizes(exp)
     refuse_rows(exp, clients)
     exp.clustering.refuse(clients)
@@ -61,7 +61,7 @@ def refuse_keys(exp: Experiment) -> None:
             )
 
 
-def refuse_unseen_uploads(exp: Experiment) -> None:
+def refuse_uncounted_uploads(exp: Experiment) -> None:
     """Raises ConfigError where clients may break off while they send, and a ledger counts only what has arrived."""
     if not (exp.privacy.counts_uploads and exp.pacing.overlaps):
         return

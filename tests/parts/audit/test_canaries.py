@@ -144,6 +144,16 @@ class TestWhatIsTold:
         assert not told["violated"]
         assert "the ledger promises nothing" in told["statement"]
 
+    def test_under_noise_on_the_mean_the_bound_is_that_of_one_example(self, tiny: Tiny, tmp_path: Path):
+        words = ("privacy=client_central", "privacy.clip=0.5", "privacy.noise_multiplier=4", "privacy.delta=1e-3")
+        audit = ("audit=canaries", "audit.count=31", "audit.guesses=0.4", "audit.score=loss")
+        config = tiny(*words, *audit, "aggregator.weighting=uniform", "selector=all", "rounds=2")
+        run(config, tmp_path)
+        told = json.loads((tmp_path / "summary.json").read_text())["audit"]
+        ledger = pd.read_csv(tmp_path / "metrics.csv")["privacy.epsilon_pld"].iloc[-1]
+        expected = world_of(config).exp.privacy.example_columns({"round": 2})["privacy.epsilon_pld"]
+        assert told["epsilon_upper"] == expected > ledger
+
     def test_a_run_says_it_in_words(self, tiny: Tiny, tmp_path: Path, caplog: pytest.LogCaptureFixture):
         with caplog.at_level("INFO"):
             run(tiny(*SMALL), tmp_path)

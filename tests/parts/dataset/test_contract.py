@@ -22,6 +22,25 @@ GIVEN = {
 NO_FILES = ("diabetes", "digits", "leaf_synthetic", "synthetic", "text")
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("dataset=har",), "nor are mean and deviation of all training people"),
+        (("dataset=har", "dataset.representation=features"), ""),
+        (("dataset=diabetes", "loss=mse"), "nor are means and deviations of all training patients"),
+        (("dataset=torchvision", "dataset.name=KMNIST"), ""),
+        (("dataset=torchvision", "dataset.name=KMNIST", "dataset.normalise=standard"), "nor are mean and deviation of"),
+        (("dataset=emnist_digits", "dataset.normalise=per_channel"), "nor are mean and deviation of all training imag"),
+        (("dataset=emnist_digits", "dataset.normalise=raw"), ""),
+        (("dataset=mnist", "dataset.normalise=standard"), ""),  # its moments are published
+    ],
+)
+def test_what_was_measured_on_all_training_examples_is_told(words: tuple[str, ...], told: str):
+    leaks = experiment(*words).dataset.leaks()
+    assert leaks.startswith(told)
+    assert bool(leaks) == bool(told)
+
+
 def data(size: int = 4000) -> Data:
     x = torch.arange(size * 2, dtype=torch.float32).reshape(size, 2)
     split = Split(x, torch.arange(size) % 3)
