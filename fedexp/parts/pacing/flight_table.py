@@ -34,7 +34,7 @@ def read_flights(memory: Memory) -> list[Flight]:
     columns = []
     for name in Flight._fields:
         if name in memory["flight"]:
-            columns.append(memory["flight"][name].numpy().tolist())
+            columns.append(memory["flight"][name].tolist())
         elif name in Flight._field_defaults:
             columns.append([Flight._field_defaults[name]] * len(memory["flight"]["owner"]))
         else:
