@@ -56,6 +56,16 @@ def distances_to(rows: torch.Tensor, centre: torch.Tensor | None = None) -> torc
     return square.sqrt()
 
 
+def clip_factors(norm: torch.Tensor, longest: float) -> torch.Tensor:
+    """Factors `[C]`, at most 1, that clip rows with these norms `[C]` to a largest one; NaN where a norm is."""
+    return torch.where(norm <= longest, 1.0, longest / norm)
+
+
+def clip_rows(rows: torch.Tensor, longest: float) -> torch.Tensor:
+    """The rows `[C, D]`, none longer than `longest`; the norm is that of all their entries, buffers included."""
+    return rows * clip_factors(distances_to(rows), longest)[:, None].to(rows.dtype)
+
+
 def inner_products(rows: torch.Tensor) -> torch.Tensor:
     """<u_i, u_j> of rows `[C, D]`, float64 [C, C]."""
     products = rows.new_zeros((len(rows), len(rows)), dtype=torch.float64)

@@ -65,6 +65,8 @@ from fedexp.maths.proximal import Penalty as Penalty
 from fedexp.maths.proximal import proximal_fraction as proximal_fraction
 from fedexp.maths.proximal import proximal_residual as proximal_residual
 from fedexp.maths.rows import blocks as blocks
+from fedexp.maths.rows import clip_factors as clip_factors
+from fedexp.maths.rows import clip_rows as clip_rows
 from fedexp.maths.rows import distances_to as distances_to
 from fedexp.maths.rows import inner_products as inner_products
 from fedexp.maths.rows import mix_columns as mix_columns

@@ -10,7 +10,7 @@ from hypothesis import given
 from matrices import normal, wild
 
 from fedexp.maths import rows as arithmetic
-from fedexp.maths.rows import distances_to, mix_rows, sorted_columns, squared_distances, weighted_median
+from fedexp.maths.rows import clip_rows, distances_to, mix_rows, sorted_columns, squared_distances, weighted_median
 
 
 def exact_square(one: torch.Tensor, other: torch.Tensor) -> Fraction:
@@ -64,6 +64,16 @@ def test_the_typical_distance_has_more_than_half_of_the_weight():
     assert weighted_median(distance, torch.ones(4)) == 7
     assert weighted_median(distance, torch.tensor([1.0, 3.0, 1.0, 0.5])) == 1
     assert weighted_median(distance[:1], torch.ones(1)) == 7
+
+
+def test_clipping_by_hand():
+    rows = torch.tensor([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
+    torch.testing.assert_close(clip_rows(rows, 1.0), torch.tensor([[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]]))
+    assert torch.equal(clip_rows(rows, float("inf")), rows)
+
+
+def test_nothing_of_a_row_that_is_no_number_passes_a_clip():
+    assert clip_rows(torch.tensor([[float("nan"), 100.0]]), 1.0).isnan().all()
 
 
 def test_mixed_is_a_product_in_double_precision():

@@ -10,10 +10,10 @@ import torch
 
 from fedexp.core.part import Fraction, PositiveOrInfinite, Range
 from fedexp.core.values import Memory, Uploads, Weights
-from fedexp.maths.rows import distances_to
+from fedexp.maths.rows import clip_factors, distances_to
 from fedexp.parts.aggregator.contract import Aggregator
 from fedexp.parts.aggregator.fedavg import weighted_mean
-from fedexp.parts.aggregator.norm_clipping import clip_factors, clip_radius
+from fedexp.parts.aggregator.norm_clipping import clip_radius
 from fedexp.parts.context import Context
 
 

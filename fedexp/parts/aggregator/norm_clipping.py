@@ -9,14 +9,9 @@ from typing import Annotated, ClassVar
 
 import torch
 
-from fedexp.parts import Columns, Fraction, PositiveOrInfinite, distances_to
+from fedexp.parts import Columns, Fraction, PositiveOrInfinite, clip_factors, distances_to
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.reporting import ReportingRule
-
-
-def clip_factors(norm: torch.Tensor, radius: float) -> torch.Tensor:
-    """Factors `[C]`, at most 1, that clip rows with these norms `[C]` to the radius."""
-    return torch.where(norm > radius, radius / norm, 1.0)
 
 
 def clip_radius(norm: torch.Tensor, fixed: float | None, quantile: float) -> float:

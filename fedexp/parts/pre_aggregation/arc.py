@@ -7,9 +7,8 @@ from typing import ClassVar
 
 import torch
 
-from fedexp.parts import Columns, distances_to
+from fedexp.parts import Columns, clip_rows, distances_to
 from fedexp.parts.pre_aggregation.bounded import BoundedPreAggregation
-from fedexp.parts.pre_aggregation.nearest_neighbours import clip_rows
 
 
 def clipping_length(norm: torch.Tensor, byzantine: int) -> float:

@@ -11,7 +11,7 @@ import torch
 
 from fedexp.core.part import PositiveOrInfinite
 from fedexp.core.values import Columns
-from fedexp.maths.rows import distances_to, mix_rows, squared_distances
+from fedexp.maths.rows import clip_rows, mix_rows, squared_distances
 from fedexp.parts.pre_aggregation.bounded import BoundedPreAggregation
 
 
@@ -27,12 +27,6 @@ def neighbour_means(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
     nearest = squared_distances(delta).sort(dim=1, stable=True).indices[:, :neighbours]
     mix = torch.zeros((len(delta), len(delta)), dtype=torch.float64, device=delta.device)
     return mix_rows(mix.scatter(1, nearest, 1 / neighbours), delta)
-
-
-def clip_rows(delta: torch.Tensor, longest: float) -> torch.Tensor:
-    """The rows of `delta [C, D]`, none longer than `longest`."""
-    norm = distances_to(delta)
-    return delta * torch.where(norm > longest, longest / norm, 1.0)[:, None].to(delta.dtype)
 
 
 class NearestNeighbours(BoundedPreAggregation):

@@ -24,12 +24,12 @@ from fedexp.core.device_arrays import finite
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Positive, Range
 from fedexp.core.values import Columns, Memory, Uploads
-from fedexp.maths.rows import distances_to
+from fedexp.maths.rows import clip_rows, distances_to
 from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.privacy.accounting import largest_epsilon, noise_multiplier_for
-from fedexp.parts.privacy.clipping import add_noise, clip_rows, noise_std
 from fedexp.parts.privacy.ledger import Ledger
+from fedexp.parts.privacy.noise import add_noise, noise_std
 from fedexp.parts.privacy.settings import PromisedPrivacy
 
 

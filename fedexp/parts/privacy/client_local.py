@@ -14,10 +14,10 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from fedexp.parts import Columns, Context, LocalRule, Memory, Uploads
+from fedexp.parts import Columns, Context, LocalRule, Memory, Uploads, clip_rows
 from fedexp.parts.privacy.accounting import noise_multiplier_for
-from fedexp.parts.privacy.clipping import add_noise, clip_rows, noise_std
 from fedexp.parts.privacy.ledger import Ledger
+from fedexp.parts.privacy.noise import add_noise, noise_std
 from fedexp.parts.privacy.settings import PromisedPrivacy
 
 ONE = np.ones(1)

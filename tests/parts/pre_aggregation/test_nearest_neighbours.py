@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from matrices import close, whole, wild
 from worlds import Tiny, folded, uploads_like, world_of
 
-from fedexp.parts.pre_aggregation.nearest_neighbours import clip_rows, neighbour_means
+from fedexp.parts.pre_aggregation.nearest_neighbours import neighbour_means
 
 
 def slow(rows: torch.Tensor, f: int) -> list[list[float]]:
@@ -30,12 +30,6 @@ def test_by_hand():
     ]
     assert neighbour_means(rows, 0).flatten().tolist() == [23.75] * 4
     assert neighbour_means(rows[:1], 0).flatten().tolist() == [0]
-
-
-def test_rows_are_shortened_before_by_hand():
-    rows = torch.tensor([[3.0, 4.0], [0.0, 1.0], [0.0, 0.0]])
-    torch.testing.assert_close(clip_rows(rows, 2.5), torch.tensor([[1.5, 2.0], [0.0, 1.0], [0.0, 0.0]]))
-    assert torch.equal(clip_rows(rows, float("inf")), rows)
 
 
 def test_what_is_mixed_is_shortened(tiny: Tiny):

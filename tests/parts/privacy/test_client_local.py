@@ -9,9 +9,9 @@ import pytest
 import torch
 from worlds import uploads_like, world_of
 
+from fedexp.maths.rows import clip_rows
 from fedexp.parts.privacy.accounting import epsilons
 from fedexp.parts.privacy.client_local import ClientLocal
-from fedexp.parts.privacy.clipping import clip_rows
 from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 

@@ -1,15 +1,9 @@
-"""Clips rows and adds Gaussian noise to them. Legend: C rows, D entries of a row."""
+"""Adds Gaussian noise to rows. Legend: C rows, D entries of a row."""
 
 import numpy as np
 import torch
 
-from fedexp.parts import Context, distances_to
-
-
-def clip_rows(rows: torch.Tensor, clip: float) -> torch.Tensor:
-    """Every row `[C, D]` divided by max(1, norm / clip); the norm is that of all its entries, buffers included."""
-    factor = 1 / (distances_to(rows) / clip).clamp(min=1)
-    return rows * factor.to(rows.dtype)[:, None]
+from fedexp.parts import Context
 
 
 def noise_std(multiplier: float, clip: float) -> float:
