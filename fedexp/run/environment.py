@@ -1,7 +1,9 @@
 """The environment that the bits of a result depend on besides the config: sums in another order round differently."""
 
 import platform
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -39,6 +41,30 @@ def processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def changed_surroundings(then: list[dict[str, str]], now: dict[str, str]) -> str | None:
+    """How the environment of a run differed from the present one, in words; None if it did not."""
+    if not then:
+        return "the folder does not say where it was made"
+    changes = [
+        f"{name} {was[name]} then, {now.get(name, 'none')} now"
+        for was in then
+        for name in was
+        if was[name] != now.get(name)
+    ]
+    return ", ".join(dict.fromkeys(changes)) or None
+
+
+def keep_workers(exp: Experiment, earlier: Sequence[dict[str, str]]) -> Experiment:
+    """The experiment with as many workers as in the last of `earlier` environments, if bits depend on their number.
+
+    What the config sets stays.
+    """
+    workers = earlier[-1].get("workers", "") if earlier else ""
+    if not workers.isdecimal() or exp.engine.workers != "auto" or not exp.engine.forks:
+        return exp
+    return replace(exp, engine=replace(exp.engine, workers=int(workers)))
 
 
 def surroundings(exp: Experiment, choice: EngineChoice, workers: int) -> dict[str, str]:

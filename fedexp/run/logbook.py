@@ -1,6 +1,7 @@
 """What a run writes into its folder while it lasts, and when it ends."""
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +16,7 @@ from fedexp.report.draw import client_images
 from fedexp.report.read.skipped import read_digests
 from fedexp.report.topics import clusters, curves, federation
 from fedexp.run import banner, digests, summary
-from fedexp.run.environment import device_name, surroundings
+from fedexp.run.environment import changed_surroundings, device_name, surroundings
 from fedexp.run.metric_notes import UndefinedMetrics, describe_undefined_clients
 from fedexp.run.progress import Progress
 from fedexp.run.state import checkpoint
@@ -34,7 +35,16 @@ if TYPE_CHECKING:
 class Logbook:
     """The tables, the saved states and the closing reports of one run."""
 
-    def __init__(self, folder: Path, exp: Experiment, world: World, config: dict[str, Any], state: State) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        exp: Experiment,
+        world: World,
+        config: dict[str, Any],
+        state: State,
+        earlier: Sequence[dict[str, str]] = (),
+    ) -> None:
+        """`earlier` are the environments of the rounds up to `state`, as far as they are known."""
         self.folder, self.exp, self.world, self.config = folder, exp, world, config
         names, single = (*first_columns(exp), digests.NAME), ("metrics.csv", digests.NAME)
         self.tables = {name: GrowingCsv(folder / name, state.round, single=name in single) for name in names}
@@ -43,6 +53,9 @@ class Logbook:
         self.state, self.saved_round = state, state.round
         self.saved_at = time.perf_counter()
         self.tracker_client = TrackerClient()
+        now = surroundings(exp, world.choice, world.pool.size)
+        self.surroundings = [*(environment for environment in earlier if environment != now), now]
+        self.change = changed_surroundings([*earlier][-1:], now) if earlier else None
         self.undefined, self.inputs = UndefinedMetrics(exp.metric_entries), digest_inputs(world)
 
     def __enter__(self) -> "Logbook":
@@ -52,6 +65,8 @@ class Logbook:
         self._introduce()
         if self.state.round:
             self.progress.say(f"continuing after round {self.state.round}")
+            if self.change:
+                self.progress.note(f"{self.change}: the rounds to come may differ in bits from an uninterrupted run's")
             self._archive_due_state()  # if the run was killed before it had done so
         exp, world = self.exp, self.world
         self.tracker_client = exp.tracker.follow(self.folder, self.config, lambda: summary.provenance(exp, world))
@@ -169,7 +184,6 @@ class Logbook:
     def _save(self) -> None:
         for table in self.tables.values():
             table.sync()
-        choice = self.world.choice
-        environment = surroundings(self.exp, choice, self.world.pool.size)
-        checkpoint.save(self.folder, self.state, self.config, asdict(choice), environment, self.inputs)
+        choice = asdict(self.world.choice)
+        checkpoint.save(self.folder, self.state, self.config, choice, self.surroundings, self.inputs)
         self.saved_round, self.saved_at = self.state.round, time.perf_counter()

@@ -1,5 +1,6 @@
 """What a run says of its metrics besides the numbers: that one is undefined, that an accuracy says nothing."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ class UndefinedMetrics:
         undefined = [name for name in self.untold if (value := row.get(name)) is not None and value != value]
         entries = [self.untold.pop(name) for name in undefined]
         return [
-            f"{name} is undefined in round {row['round']}, so its cell is empty: {_reason(entry)}; told once"
+            f"{name} is undefined in round {row['round']}, so its cell is empty: {_reason(entry, row, name)}; told once"
             for name, entry in zip(undefined, entries, strict=True)
         ]
 
@@ -50,8 +51,14 @@ def describe_undefined_clients(lines: Sequence[Mapping[str, Any]]) -> str | None
     )
 
 
-def _reason(entry: str) -> str:
-    return f"{entry} returned NaN" if ":" in entry else "the data, or the answers, are all alike"
+def _reason(entry: str, row: Mapping[str, Any], name: str) -> str:
+    """Why the column `name` of a metric has no value in this row."""
+    if ":" in entry:
+        return f"{entry} returned NaN"
+    loss = row.get(f"{name.partition('_')[0]}_loss")
+    if loss is not None and not math.isfinite(loss):
+        return "the model's answers are no numbers, or too large for them"
+    return "the data, or the answers, are all alike"
 
 
 def describe_constant_answer(world: World, state: State, table: "pd.DataFrame") -> str | None:

@@ -16,6 +16,7 @@ from fedexp.files.open_folders import make_folder
 from fedexp.parts.tracker.contract import Tracker
 from fedexp.process.torchrun import under_torchrun
 from fedexp.run import addresses, digests, folders
+from fedexp.run.environment import keep_workers
 from fedexp.run.logbook import Logbook
 from fedexp.run.state import checkpoint
 from fedexp.run.state.inputs import refuse_changed_inputs
@@ -132,13 +133,14 @@ def _conduct(config: dict[str, Any], exp: Experiment, folder: Path | None, watch
     world = build_world(exp, EngineChoice(**saved.engine) if saved else None, pool)
     if folder and saved:
         refuse_changed_inputs(folder, saved.inputs, world)
-    exp = world.exp
+    earlier = saved.surroundings if saved else []
+    exp = keep_workers(world.exp, earlier)
     state = state or world.initial_state()
     with with_workers(exp, world, state) as world:
         if folder is None:
             run_silently(exp, world, state)
             return
-        with Logbook(folder, exp, world, config, state) as logbook:
+        with Logbook(folder, exp, world, config, state, earlier) as logbook:
             for state_after, row, uploads in _remaining_rounds(folder, world, state):
                 line = logbook.record(state_after, row, uploads)
                 if watch is not None:

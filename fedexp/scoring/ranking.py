@@ -35,7 +35,12 @@ def auprc(probabilities: np.ndarray, targets: np.ndarray) -> float:
 
 
 def mean_over_classes(score: Score, probabilities: np.ndarray, targets: np.ndarray) -> float:
-    """The mean of `score(positive [S], probability [S])` over the classes that are to be told from others."""
+    """The mean of `score(positive [S], probability [S])` over the classes that are to be told from others.
+
+    NaN where a probability is: NaN has no rank.
+    """
+    if np.isnan(probabilities).any():
+        return float("nan")
     classes = range(probabilities.shape[1])
     if targets.ndim == 1:
         positives = {number: targets == number for number in (classes[1:] if len(classes) == 2 else classes)}

@@ -107,16 +107,3 @@ def spans(numbers: Sequence[int]) -> str:
 def name_rounds(numbers: Sequence[int]) -> str:
     """Names ascending rounds: `round 3`, `rounds 1-3, 5`."""
     return f"round{'s' * (len(numbers) > 1)} {spans(numbers)}"
-
-
-def changed_surroundings(then: list[dict[str, str]], now: dict[str, str]) -> str | None:
-    """How the environment of the run differed from the present one, in words; None if it did not."""
-    if not then:
-        return "the folder does not say where it was made"
-    changes = [
-        f"{name} {was[name]} then, {now.get(name, 'none')} now"
-        for was in then
-        for name in was
-        if was[name] != now.get(name)
-    ]
-    return ", ".join(dict.fromkeys(changes)) or None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SavedState:
-    """A saved state: its file, its round, the digest of its models, its clocks, its environment, and what it read."""
+    """A saved state: its file, its round, the digest of its models, its clocks, its environments, and what it read."""
 
     path: Path
     round: int
@@ -32,7 +32,7 @@ class SavedState:
     updates: int
     clocks: Line
     engine: dict[str, str]
-    surroundings: dict[str, str]
+    surroundings: list[dict[str, str]]
     inputs: dict[str, str]
 
 
@@ -115,8 +115,8 @@ class RunRecord:
 
     @cached_property
     def surroundings(self) -> list[dict[str, str]]:
-        """The environments of the run: one for each saved state, and the one of the summary; none if unknown."""
-        saved, summary = [state.surroundings for state in self.saved_states if state.surroundings], self.summary or {}
+        """The environments of the run: those of the saved states, and the one of the summary; none if unknown."""
+        saved, summary = [place for state in self.saved_states for place in state.surroundings], self.summary or {}
         texts = {
             "engine": (summary.get("engine") or {}).get("name"),
             "torch": (summary.get("versions") or {}).get("torch"),

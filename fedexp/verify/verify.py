@@ -9,11 +9,11 @@ from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.files.atomic import display_path
+from fedexp.run.environment import changed_surroundings
 from fedexp.verify import coverage, states, summary, tables, words
 from fedexp.verify.comparison import (
     TOLERANCE,
     Difference,
-    changed_surroundings,
     differing_columns,
     differing_lines,
     line_difference,

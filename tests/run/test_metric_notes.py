@@ -25,6 +25,14 @@ def test_each_column_is_told_once():
     assert len(notes.describe({"round": 3, "validation_f2": NAN})) == 1
 
 
+def test_answers_that_are_no_numbers_are_the_reason():
+    notes = UndefinedMetrics(("brier", "auroc"))
+    row = {"round": 2, "test_loss": NAN, "test_brier": NAN, "validation_loss": 0.5, "validation_auroc": NAN}
+    first, second = notes.describe(row)
+    assert "the model's answers are no numbers" in first
+    assert "all alike" in second
+
+
 def with_labels(tiny: Tiny, counts: list[int]) -> World:
     """A world with so many test examples of each class."""
     world = world_of(tiny(f"dataset.classes={len(counts)}", f"dataset.test_size={sum(counts)}"))

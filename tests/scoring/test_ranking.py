@@ -31,6 +31,11 @@ def test_a_class_that_is_not_there_does_not_count():
     assert auroc(probabilities, targets) == pytest.approx(np.mean(each))
 
 
+def test_answers_that_are_no_numbers_have_no_rank():
+    probabilities, targets = np.array([[0.5, 0.5], [np.nan, np.nan], [0.2, 0.8]]), np.array([0, 1, 1])
+    assert np.isnan([auroc(probabilities, targets), auprc(probabilities, targets)]).all()
+
+
 def test_labels_are_told_apart_one_by_one():
     rng = np.random.default_rng(2)
     probabilities, targets = rng.random((50, 3)), (rng.random((50, 3)) < 0.4).astype(np.float32)

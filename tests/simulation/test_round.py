@@ -135,6 +135,12 @@ def test_validation_data_is_split_off_only_when_asked_for_and_never_trained_on(t
     assert torch.equal(needing.validation.x, needing.train.x[torch.from_numpy(held)])
 
 
+def test_a_share_that_a_float_rounds_down_loses_no_example(tiny: Tiny):
+    exp = world_of(tiny("evaluation.validation=true", "evaluation.validation_fraction=0.29")).exp
+    assert 0.29 * 100 < 29
+    assert len(split_validation(exp, 100)[1]) == 29
+
+
 def test_target_stops_on_validation_accuracy(tiny: Tiny, tmp_path):
     run(tiny("stop=target", "stop.value=0.0", "rounds=9"), tmp_path)
     assert (tmp_path / "metrics.csv").read_text().count("\n") == 2

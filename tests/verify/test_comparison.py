@@ -5,9 +5,9 @@ import torch
 
 from fedexp.core.values import Layout, Weights
 from fedexp.run.digests import digest
+from fedexp.run.environment import changed_surroundings
 from fedexp.verify.comparison import (
     cells_agree,
-    changed_surroundings,
     differing_columns,
     line_difference,
     spans,

@@ -112,6 +112,8 @@ def _fit_column(values: "pd.Series", train: np.ndarray, *, fill: bool, declared:
     """One column as float32 `[S, ...]`."""
     if not fill:
         table.demand_no_missing(values, f"set dataset.missing=fill or dataset.ignore=[{values.name}]")
+    if not declared:
+        values = _with_large_numbers(values)
     if table.is_number(values):
         entries, *moments = standardise_with_moments(table.numbers(values)[:, None], train)
         description = f"{values.name}, in deviations from the training mean,"
@@ -125,6 +127,19 @@ def _fit_column(values: "pd.Series", train: np.ndarray, *, fill: bool, declared:
     names = distinct_texts(entries, train)
     demand_categories(str(values.name), entries, names, declared=declared)
     return one_hot(entries, names), Column(str(values.name), 0.0, 1.0, tuple(names.tolist()), fill)
+
+
+def _with_large_numbers(values: "pd.Series") -> "pd.Series":
+    """A column of numbers of which one does not fit in 64 bits, which pandas has as texts, as floats; others as is."""
+    import pandas as pd
+
+    if table.is_number(values):
+        return values
+    try:
+        converted = cast("pd.Series", pd.to_numeric(values)).astype(float)
+    except (ValueError, TypeError):
+        return values
+    return converted if converted.abs().max() >= 2**63 else values
 
 
 def _as_numbers(values: "pd.Series", name: str) -> "pd.Series":

@@ -22,7 +22,7 @@ from fedexp.core.values import Layout, State, Weights
 from fedexp.files.atomic import atomic_path, display_path
 from fedexp.files.run_tables import has_rounds
 from fedexp.files.untrusted import is_stored
-from fedexp.run.state.state_parts import TEXTS, is_complete_state
+from fedexp.run.state.state_parts import EARLIER, is_complete_state
 
 log = logging.getLogger(__name__)
 
@@ -37,15 +37,20 @@ def save(
     state: State,
     config: dict[str, Any],
     engine: dict[str, str],
-    surroundings: dict[str, str] | None = None,
+    surroundings: list[dict[str, str]] | None = None,
     inputs: dict[str, str] | None = None,
 ) -> None:
-    """Writes the state; the newest state so far becomes the previous one. `inputs` are digests of what is read."""
+    """Writes the state; the newest state so far becomes the previous one.
+
+    `surroundings` are the environments of its rounds, the present one last; `inputs` are digests of what is read.
+    """
+    *earlier, present = surroundings or [{}]
     content = {
         "format": FORMAT,
         "config": config,
         "engine": engine,
-        "surroundings": surroundings or {},
+        "surroundings": present,
+        EARLIER: earlier,
         "inputs": inputs or {},
         "round": state.round,
         "models": [(weights.flat.cpu(), _layout(weights.layout)) for weights in state.models],
@@ -88,11 +93,14 @@ def list_states(folder: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A state read from a file, with the engine and environment that made it, and digests of what the run reads."""
+    """A state read from a file, with the engine that made it, and digests of what the run reads.
+
+    `surroundings` are the environments of its rounds, as far as they are known; the last one is that of the last round.
+    """
 
     state: State
     engine: dict[str, str]
-    surroundings: dict[str, str]
+    surroundings: list[dict[str, str]]
     inputs: dict[str, str]
 
 
@@ -107,8 +115,9 @@ def read(path: Path, config: dict[str, Any], device: torch.device) -> Checkpoint
         return None
     if changed := changed_keys(content["config"], config):
         raise ConfigError(f"{path} belongs to another config: {changed}; restore these keys or start a new run")
-    parsed, (surroundings, inputs) = _parse_state(content, device), (content.get(name, {}) for name in TEXTS)
-    return Checkpoint(parsed, content["engine"], surroundings, inputs)
+    known = [*content.get(EARLIER, []), content.get("surroundings", {})]
+    parsed, surroundings = _parse_state(content, device), [environment for environment in known if environment]
+    return Checkpoint(parsed, content["engine"], surroundings, content.get("inputs", {}))
 
 
 def load(

@@ -12,10 +12,12 @@ from fedexp.core.values import Layout
 from fedexp.training.engine.contract import EngineChoice
 
 TEXTS = ("surroundings", "inputs")  # what a state says of where and from what it was made
+EARLIER = "earlier_surroundings"  # those of rounds before the run was resumed elsewhere
 _KINDS: dict[str, Any] = {
     "config": dict,
     "engine": dict[str, str],
     "surroundings": dict[str, str],
+    EARLIER: tuple[dict[str, str], ...],
     "inputs": dict[str, str],
     "round": int,
     "updates": int,
@@ -28,7 +30,7 @@ _KINDS: dict[str, Any] = {
 
 def is_complete_state(content: Mapping[Any, Any]) -> bool:
     """Whether all entries are there and have the right types; of the roles' memories only why a run stopped."""
-    content = {**{name: {} for name in TEXTS}, **content}  # older states have none
+    content = {**{name: {} for name in TEXTS}, EARLIER: [], **content}  # older states have none
     return (
         all(name in content and fits(kind, content[name]) for name, kind in _KINDS.items())
         and all(isinstance(key, str) for name in (*TEXTS, "memory") for key in content[name])

@@ -129,7 +129,7 @@ def split_validation(exp: Experiment, examples: int) -> tuple[np.ndarray, np.nda
     Raises:
         ConfigError: it needs some, but there is none.
     """
-    count = int(exp.server_validation_share * examples)
+    count = int(exp.server_validation_share * examples + 1e-9)
     if exp.server_validation_share and not count:
         raise ConfigError(
             "evaluation.validation_fraction must leave the server at least one of the training examples, got "

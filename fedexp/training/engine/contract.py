@@ -78,11 +78,16 @@ class Engine(Part):
             make_deterministic(tf32=self.precision == "tf32")
         return device
 
+    @property
+    def forks(self) -> bool:
+        """Whether workers are forks of this process: on CPUs, where processes can fork."""
+        return self.resolve_device().type == "cpu" and hasattr(os, "fork")
+
     def worker_count(self, participants: int) -> int:
         """Returns the number of processes: as configured, else one per usable core, at most one per participant."""
         if self.workers != "auto":
             return self.workers
-        if self.resolve_device().type == "cuda" or not hasattr(os, "fork"):
+        if not self.forks:
             return 1
         return max(1, min(usable_cores(), participants))
 

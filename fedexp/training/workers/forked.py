@@ -30,6 +30,7 @@ from fedexp.training.workers.pool import LOOK_S, SharedWorkerPool, join
 
 log = logging.getLogger(__name__)
 
+ERROR_BYTES = 16_000  # of a worker's error: a pipe takes so many before it is read, which is when the worker has died
 ARENA_MB = 256  # of results that go through shared memory at a time; what is larger is sent
 FILES, FILES_EACH = 22, 3  # that a group of workers opens in the first process, and for every worker
 
@@ -192,6 +193,6 @@ def _run_worker(first: int, write: int, work: Callable[[], None]) -> NoReturn:
         status = 0
     except BaseException as error:
         defect = f"{type(error).__name__}: {first_line(error)}\n{traceback.format_exc()}"
-        os.write(write, (explain_in_one_line(error) or defect).encode())
+        os.write(write, (explain_in_one_line(error) or defect).encode()[:ERROR_BYTES])
     finally:
         os._exit(status)

@@ -184,6 +184,12 @@ def test_columns_of_the_largest_numbers_are_standardised_like_others(mine, tmp_p
     assert loaded(mine(text), tmp_path).test.x.tolist() == [[3]]
 
 
+def test_whole_numbers_beyond_64_bits_are_numbers(mine, tmp_path):
+    text = ROWS.replace("10,f", "20000000000000000000,f").replace("30,m", "60000000000000000000,m")
+    dataset = mine(text, ignore=["days", "fever", "ward", "sex"])
+    assert loaded(dataset, tmp_path).train.x.tolist() == [[-1], [1]]
+
+
 def test_targets_beyond_float32_are_refused(mine, tmp_path):
     text = "age,cost,kept\n1,1e300,train\n2,3,train\n1,2,test\n"
     assert loaded(mine(text, target="cost", predicts="numbers"), tmp_path).train.y.tolist() == [[1], [-1]]

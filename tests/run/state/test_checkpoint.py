@@ -216,6 +216,7 @@ INCOMPLETE = {
     "a reason to stop of numbers": changed("memory", {"stop": {"reason": 5}}),
     "an unnamed engine": changed("engine", {"name": "loop"}),
     "surroundings of numbers": changed("surroundings", {"torch": 2}),
+    "earlier surroundings that are no table": changed("earlier_surroundings", ["2.9"]),
     "a config of words": changed("config", "words"),
 }
 

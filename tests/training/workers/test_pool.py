@@ -159,6 +159,15 @@ def test_a_worker_that_is_killed_between_two_rounds(tiny: Tiny, forked: list[int
         play()
 
 
+def test_an_error_longer_than_a_pipe_holds_is_cut(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
+    def fail() -> None:
+        raise ConfigError("x" * 1_000_000)
+
+    monkeypatch.setattr(local_task, "train_rows", only_in_a_worker(fail))
+    with pytest.raises(RunError, match="worker 1 failed: x{1000}"):
+        live(world_of(tiny("engine.workers=2")))
+
+
 def test_a_worker_that_does_not_answer_is_named_and_may_come_back(
     tiny: Tiny, forked: list[int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
