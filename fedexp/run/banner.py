@@ -100,6 +100,8 @@ def _learning_without_effect(exp: Experiment, clients: int, participants: int | 
         yield f"scenario.participants={scenario.participants} is more than there are clients: all {clients} take part"
     if exp.evaluation.validates_at_clients and not exp.needs_validation:
         yield "evaluation.validation_at=clients has nothing to measure: add evaluation.validation=true"
+    if exp.evaluation.local_models and not exp.evaluation.test:
+        yield "evaluation.local_models=true does nothing with evaluation.test=false: it scores on the test data"
     for key, value in exp.local.adds_nothing_at.items():
         if getattr(exp.local, key) == value:
             text = [*value] if isinstance(value, tuple) else f"{value:g}"
@@ -145,11 +147,12 @@ def _pacing_without_effect(exp: Experiment, clients: int, participants: int | No
             f"pacing={option(exp.pacing)} waits for {wanted} uploads a step, but a client is asked at most once a "
             f"step, so that there are {clients} at most"
         )
-    idle_keys = {"pacing.staleness": exp.pacing.idle_keys, "fleet.dropout": exp.fleet.idle_keys}
-    for key, role_keys in idle_keys.items():
-        role, _, name = key.partition(".")
-        value = getattr(exp.part(role), name, None)
-        yield from (f"{role}.{idle} does nothing with {key}={value}" for idle in role_keys)
+    for role, part in {"pacing": exp.pacing, "fleet": exp.fleet}.items():
+        for idle, key in part.idle_keys.items():
+            value = getattr(part, key)
+            yield f"{role}.{idle} does nothing with {role}.{key}" + (
+                f"={value}" if isinstance(value, str | float) else ""
+            )
     if exp.pacing.overlaps and type(exp.fleet) is Fleet:
         yield (
             f"pacing={option(exp.pacing)} with fleet=none: all clients take the same time, so none is late because it "

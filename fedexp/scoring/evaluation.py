@@ -55,6 +55,11 @@ class Evaluation(Part):
         return self.own_test or self.personal_fraction > 0
 
     @property
+    def tests_local_models(self) -> bool:
+        """Whether the participants' own models are scored on the test data."""
+        return self.local_models and self.test
+
+    @property
     def validates_at_clients(self) -> bool:
         """Whether clients set validation examples apart, each for the model that it uses."""
         return self.validation_at == "clients"

@@ -195,6 +195,14 @@ def test_a_pacing_on_a_fleet_of_equals_is_said():
         ),
         (("pacing.knee=1",), "pacing.knee does nothing with pacing.staleness=polynomial"),
         (("fleet.dropout_in=upload",), "fleet.dropout_in does nothing with fleet.dropout=0.0"),
+        (("fleet.classes=[[1,20]]", "fleet.speed_low=5"), "fleet.speed_low does nothing with fleet.classes"),
+        (
+            ("fleet.classes=[[1,20,2,1]]", "fleet.bandwidth_mbit=2"),
+            "fleet.bandwidth_mbit does nothing with fleet.classes",
+        ),
+        (("fleet.jitter_range=0", "fleet.jitter_std=0.2"), "fleet.jitter_std does nothing with fleet.jitter_range=0.0"),
+        (("fleet.trace=x.csv", "fleet.speed_high=200"), "fleet.speed_high does nothing with fleet.trace"),
+        (("fleet.classes=[[1,20]]", "fleet.bandwidth_mbit=2", "fleet.jitter_std=0.2"), None),
         (("pacing.exponent=3", "fleet.dropout=0.1", "fleet.dropout_in=upload"), None),
         (("pacing.staleness=hinge", "pacing.knee=1", "pacing.slope=2"), None),
         (("algorithm=fadas",), None),
@@ -203,6 +211,13 @@ def test_a_pacing_on_a_fleet_of_equals_is_said():
 def test_keys_of_a_clock_that_do_nothing_are_said(words: tuple[str, ...], told: str | None):
     exp = experiment("algorithm=fedbuff", "scenario.clients=20", "pacing.clients=10", "fleet=simulated", *words)
     assert list(lines(exp, 20))[2:] == ([] if told is None else [told])
+
+
+def test_models_that_are_to_be_scored_on_no_test_data_are_said():
+    words = ("evaluation.local_models=true", "evaluation.test=false", "evaluation.validation=true")
+    *_, note = lines(experiment(*words), 20)
+    assert note.startswith("evaluation.local_models=true does nothing with evaluation.test=false")
+    assert "evaluation.local_models" not in " ".join(lines(experiment(words[0]), 20))
 
 
 def test_over_selection_says_who_counts():

@@ -104,7 +104,7 @@ class Npz(Dataset):
     def _labels(self, directory: Path) -> dict[str, np.ndarray]:
         """Both label arrays as int64, checked: 0..K-1, each of them in the training examples."""
         file = self._file(directory)
-        labels = {name: self._read(directory, name).astype(np.int64) for name in ("y_train", "y_test")}
+        labels = {name: self._read(directory, name) for name in ("y_train", "y_test")}
         present = np.unique(labels["y_train"])
         if len(present) < 2 or not np.array_equal(present, np.arange(len(present))):
             raise ConfigError(
@@ -113,7 +113,7 @@ class Npz(Dataset):
         unknown = np.setdiff1d(labels["y_test"], present)
         if len(unknown):
             raise ConfigError(f"y_test in {file} must hold labels of y_train (0..{present[-1]}), {_preview(unknown)}")
-        return labels
+        return {name: array.astype(np.int64) for name, array in labels.items()}
 
     def _examples(self, directory: Path, name: str) -> torch.Tensor:
         array = self._read(directory, name)

@@ -20,9 +20,9 @@ class Fleet(Part):
     changes_idle_s = False  # whether somebody has asked for other such seconds than the usual ones
 
     @property
-    def idle_keys(self) -> tuple[str, ...]:
-        """Those of its keys that were set and do nothing beside the others."""
-        return ()
+    def idle_keys(self) -> dict[str, str]:
+        """Those of its keys that were set and do nothing, each with the key beside which it does nothing."""
+        return {}
 
     def refuse(self, clients: int | None) -> None:
         """Raises ConfigError where the fleet's files do not cover this many clients (None: not known yet)."""

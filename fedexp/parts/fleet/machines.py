@@ -129,8 +129,8 @@ class Machines(Fleet):
         return self.dropout > 0 and self.dropout_in in ("upload", "both")
 
     @property
-    def idle_keys(self) -> tuple[str, ...]:
-        return ("dropout_in",) if self.dropout_in and not self.dropout else ()
+    def idle_keys(self) -> dict[str, str]:
+        return {"dropout_in": "dropout"} if self.dropout_in and not self.dropout else {}
 
     @property
     def changes_idle_s(self) -> bool:

@@ -57,6 +57,19 @@ class Simulated(Machines):
                 "out (the file may have a column upload_mbit)"
             )
 
+    @property
+    def idle_keys(self) -> dict[str, str]:
+        idle = {}
+        if not self.jitter_range:
+            idle["jitter_std"] = "jitter_range"
+        if self.classes is not None:
+            links = ("bandwidth_mbit", "upload_mbit") if all(len(row) == 4 for row in self.classes) else ()
+            idle |= dict.fromkeys(("speed_low", "speed_high", *links), "classes")
+        if self.trace is not None:
+            idle |= dict.fromkeys(("bandwidth_mbit", "speed_low", "speed_high", "jitter_std", "jitter_range"), "trace")
+        changed = {key: cause for key, cause in idle.items() if getattr(self, key) != getattr(Simulated, key)}
+        return super().idle_keys | changed
+
     def _check_classes(self) -> None:
         for row in self.classes or ():
             if len(row) not in (2, 4):

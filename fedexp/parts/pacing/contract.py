@@ -46,9 +46,9 @@ class Pacing(Part):
         """Raises ConfigError where there are too few clients (None: not known yet)."""
 
     @property
-    def idle_keys(self) -> tuple[str, ...]:
-        """Those of its keys that were set and do nothing beside the others."""
-        return ()
+    def idle_keys(self) -> dict[str, str]:
+        """Those of its keys that were set and do nothing, each with the key beside which it does nothing."""
+        return {}
 
     @property
     def client_columns(self) -> tuple[str, ...]:

@@ -74,10 +74,10 @@ class OverlappingPacing(Pacing):
             )
 
     @property
-    def idle_keys(self) -> tuple[str, ...]:
+    def idle_keys(self) -> dict[str, str]:
         used = {"polynomial": ("exponent",), "hinge": ("slope", "knee")}.get(self.staleness, ())
         idle = {key: getattr(OverlappingPacing, key) for key in ("exponent", "slope", "knee") if key not in used}
-        return tuple(key for key, usual in idle.items() if getattr(self, key) != usual)
+        return {key: "staleness" for key, usual in idle.items() if getattr(self, key) != usual}
 
     @property
     def slows_server(self) -> bool:

@@ -26,7 +26,7 @@ COLUMNS = ("local.test_accuracy", "ensemble.test_accuracy", "ensemble.test_loss"
 
 def columns(exp: Experiment) -> tuple[str, ...]:
     """The names of the columns; none unless they are asked for."""
-    return COLUMNS if exp.evaluation.local_models else ()
+    return COLUMNS if exp.evaluation.tests_local_models else ()
 
 
 def score_later(

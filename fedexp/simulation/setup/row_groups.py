@@ -44,7 +44,7 @@ def readers_of_all_rows(exp: Experiment) -> list[str]:
         for role in roles.all_roles()
         if needs_all_rows(exp.part(role.name), role)
     ]
-    return [*readers, *["evaluation.local_models=true"] * exp.evaluation.local_models]
+    return [*readers, *["evaluation.local_models=true"] * exp.evaluation.tests_local_models]
 
 
 def needs_all_rows(part: Any, role: roles.Role) -> bool:

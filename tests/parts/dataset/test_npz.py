@@ -168,6 +168,7 @@ HUGE = np.full((3, 4), 1e300)
         ({"subject": np.arange(5)}, r"subject in .* must have shape \(6,\)"),
         ({"y_train": np.arange(6) % 3 + 1}, r"labels 0..K-1 .*got 1, 2, 3"),
         ({"y_train": np.arange(6) % 3 * 2}, "got 0, 2, 4"),
+        ({"y_train": np.arange(6, dtype=np.uint64) % 2 + np.uint64(2**63)}, f"got {2**63}, {2**63 + 1}"),
         ({"y_train": np.zeros(6, int)}, "K > 1"),
         ({"y_train": np.arange(6.0)}, "must hold integers, got dtype float64"),
         ({"y_test": np.array([0, 1, 3])}, r"y_test in .* \(0..2\), got 3"),
