@@ -8,9 +8,7 @@ from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.maths.curve_metrics import (
     HIGHER_IS_BETTER,
     SHARES,
-    area_under,
     best,
-    final,
     higher_is_better,
     is_number_name,
     rounds_to,
@@ -113,13 +111,14 @@ def clock_of(runs: Sequence[Run]) -> str | None:
 def metric_quantity(name: str) -> Quantity:
     """The end of a metric's course, or the area under it or the loss."""
     if name == "loss_auc":
-        return Quantity(name, higher_is_better=False, of=lambda run: area_under(run.column("test_loss")))
+        return Quantity(name, higher_is_better=False, of=lambda run: run.area("test_loss"))
     is_end = name.startswith("test_")
-    metric, end = (name.removeprefix("test_"), final) if is_end else (name.removesuffix("_auc"), area_under)
+    metric = name.removeprefix("test_") if is_end else name.removesuffix("_auc")
+    column = f"test_{metric}"
     return Quantity(
         name,
         higher_is_better(metric),
-        lambda run: end(run.column(f"test_{metric}")),
+        lambda run: run.final(column) if is_end else run.area(column),
         is_share=is_end and metric in SHARES,
     )
 

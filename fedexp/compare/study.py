@@ -44,10 +44,11 @@ def compare_methods(method_pairs: Sequence[MethodPair], names: Sequence[str]) ->
     Raises:
         ConfigError: no quantity exists in all runs.
     """
-    runs = [run for method_pair in method_pairs for run in method_pair.runs]
+    runs = [*{run.folder: run for method_pair in method_pairs for run in method_pair.runs}.values()]  # each counts once
     clock = quantities.clock_of(runs)
     metric = shared_metric(runs)
     chosen = [quantities.parse(name, clock or "", runs) for name in names] or quantities.default_quantities(runs, clock)
+    chosen = [*{quantity.name: quantity for quantity in chosen}.values()]
     available, notes = [], [*_clock_notes(runs, clock, chosen), *_client_notes(runs, metric, chosen)]
     for quantity in chosen:
         reason = why_missing(quantity, method_pairs, clock)

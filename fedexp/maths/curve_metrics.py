@@ -70,6 +70,15 @@ def area_under(values: Iterable[float | None]) -> float | None:
     return float((np.diff(rounds) * (heights[1:] + heights[:-1])).sum() / 2)
 
 
+def area_to_end(values: Iterable[float | None]) -> float | None:
+    """The area under a finished curve; None too where its last value does not exist, as where it is infinite.
+
+    Without its worst value the area would be too good.
+    """
+    curve = _as_array(values)
+    return None if last(curve) is None else area_under(curve)
+
+
 def rounds_to(
     values: Iterable[float | None], threshold: float, rounds: Iterable[int], higher: bool = True
 ) -> int | None:
@@ -97,6 +106,11 @@ def final(values: Iterable[float | None]) -> float | None:
     """The last value that exists."""
     present = _drop_missing(values)
     return float(present[-1]) if len(present) else None
+
+
+def last(values: Iterable[float | None]) -> float | None:
+    """The last value; None if it does not exist."""
+    return final(_as_array(values)[-1:])
 
 
 def _first_reached(values: Iterable[float | None], threshold: float, higher: bool) -> int | None:

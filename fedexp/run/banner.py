@@ -150,9 +150,8 @@ def _pacing_without_effect(exp: Experiment, clients: int, participants: int | No
     for role, part in {"pacing": exp.pacing, "fleet": exp.fleet}.items():
         for idle, key in part.idle_keys.items():
             value = getattr(part, key)
-            yield f"{role}.{idle} does nothing with {role}.{key}" + (
-                f"={value}" if isinstance(value, str | float) else ""
-            )
+            cause = f"{key}={value}" if isinstance(value, str | float) else key
+            yield f"{role}.{idle} does nothing with {role}.{cause}"
     if exp.pacing.overlaps and type(exp.fleet) is Fleet:
         yield (
             f"pacing={option(exp.pacing)} with fleet=none: all clients take the same time, so none is late because it "

@@ -45,12 +45,12 @@ def figures(
     values, higher = table[f"test_{main}"], curve_metrics.higher_is_better(main)
     roa, toa = (curve_metrics.thresholds(setting, main) for setting in (exp.evaluation.roa, exp.evaluation.toa))
     return {
-        f"final_{main}": curve_metrics.final(values),
+        f"final_{main}": curve_metrics.last(values),
         f"best_{main}": curve_metrics.best(values, higher),
         **{f"final_{name}": value for name, value in _further_finals(exp, table).items()},
         "constant_answer": describe_constant_answer(world, state, table),
-        "loss_auc": curve_metrics.area_under(table["test_loss"]),
-        f"{main}_auc": curve_metrics.area_under(values),
+        "loss_auc": curve_metrics.area_to_end(table["test_loss"]),
+        f"{main}_auc": curve_metrics.area_to_end(values),
         "roa": {str(x): curve_metrics.rounds_to(values, x, table["round"], higher) for x in roa},
         "toa": {str(x): curve_metrics.time_to(values, seconds, x, higher) for x in toa},
         "privacy": privacy_guarantee(exp, table),
@@ -125,7 +125,7 @@ def audit_verdict(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | No
 def _further_finals(exp: Experiment, table: "pd.DataFrame") -> dict[str, float | None]:
     """The last values on the test data of the metrics beside the main one, and that of the clients' own models."""
     columns = [*(f"test_{name}" for name in exp.metrics[1:]), f"personal_{exp.metrics[0]}"]
-    return {column.removeprefix("test_"): curve_metrics.final(table[column]) for column in columns if column in table}
+    return {column.removeprefix("test_"): curve_metrics.last(table[column]) for column in columns if column in table}
 
 
 def privacy_promise(exp: Experiment) -> str | None:
@@ -140,7 +140,7 @@ def privacy_guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] 
     if promise is None:
         return None
     names = [name for name in ("epsilon_rdp", "epsilon_pld") if f"privacy.{name}" in table]
-    spent = {name: curve_metrics.final(table[f"privacy.{name}"]) for name in names}
+    spent = {name: curve_metrics.last(table[f"privacy.{name}"]) for name in names}
     return {**spent, **exp.privacy.terms(), "promise": promise}
 
 

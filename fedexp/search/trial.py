@@ -10,7 +10,7 @@ from fedexp.files import run_tables
 from fedexp.files.atomic import write_atomically
 from fedexp.files.failure import TRACEBACK
 from fedexp.files.open_folders import make_folder
-from fedexp.maths.curve_metrics import final, main_metric
+from fedexp.maths.curve_metrics import last, main_metric
 from fedexp.process import logs
 from fedexp.run.run import complete
 from fedexp.search.study import MethodTrials
@@ -47,10 +47,10 @@ def execute(study: MethodTrials, trial: Any, configs: list[dict[str, Any]]) -> N
 
 
 def score(config: dict[str, Any], folder: Path, watch: Callable[[Row], None] | None) -> float:
-    """Runs or resumes a run to its end; returns its last main metric on the validation data.
+    """Runs or resumes a run to its end; returns the last round's main metric on the validation data.
 
     Raises:
-        RunError: there is none.
+        RunError: there is none, or an infinite one.
     """
     make_folder(folder)
     with logs.restore_logging():
@@ -58,9 +58,9 @@ def score(config: dict[str, Any], folder: Path, watch: Callable[[Row], None] | N
         complete(config, folder, watch)
     table = run_tables.read_frame(folder / "metrics.csv")
     metric = main_metric(table, "validation")
-    value = final(table[f"validation_{metric}"]) if f"validation_{metric}" in table else None
+    value = last(table[f"validation_{metric}"]) if f"validation_{metric}" in table else None
     if value is None:
-        raise RunError(f"no round has a validation {metric}")
+        raise RunError(f"the last round has no validation {metric}, or an infinite one")
     return value
 
 

@@ -242,15 +242,20 @@ class TestTraining:
             "they train on different examples, evaluation.personal_fraction is 0.2 and null",
         )
 
-    def test_the_federation_of_one_meets_every_federation_of_its_data(self, method, read, make_run, tmp_path):
+    def test_the_federation_of_one_meets_a_federation_of_its_data_but_not_two_at_once(
+        self, method, read, make_run, tmp_path
+    ):
         for alpha in (0.1, 1.0):
-            method("random", [0.8], name=f"b/{alpha}", keys={"federation.alpha": alpha})
+            method("random", [0.8], name=f"{alpha}", keys={"federation.alpha": alpha})
         folder = make_run("a/0", choices={"selector": "random", "federation": "central"})
         told = json.loads((folder / "summary.json").read_text())
         (folder / "summary.json").write_text(json.dumps(told | {"data_sha256": "d", "split_sha256": "whole"}))
-        (method_pair,) = pair_methods(read(tmp_path / "a"), read(tmp_path / "b"))
-        assert method_pair.blocks == ("federation.alpha=0.1 seed 0", "federation.alpha=1 seed 0")
-        assert {ours.folder.name for ours, _ in method_pair.pairs} == {"0"}
+        with pytest.raises(ConfigError, match=r"a/0 of central .* one partner, .* not independent, got 2 .*KEY=VALUE"):
+            pair_methods(read(tmp_path / "a"), read(tmp_path / "0.1", tmp_path / "1.0"))
+        with pytest.raises(ConfigError, match="a/0 of central can have one partner"):
+            pair_methods(read(tmp_path / "0.1", tmp_path / "1.0"), read(tmp_path / "a"))
+        (method_pair,) = pair_methods(read(tmp_path / "a"), read(tmp_path / "0.1"))
+        assert method_pair.blocks == ("seed 0",)
         assert (
             "A is central, B federated training, of the same data and with the same test examples" in method_pair.notes
         )
@@ -275,3 +280,26 @@ def test_names_of_a_folder_are_no_markup_on_the_page(method, read):
     assert "src=x" in text
     assert "* left out: \\<b> `<c>`\n" in text
     assert not re.search(r"(?<!\\)<(img|b)|(?<!\\)\[a\]", text)
+
+
+def test_a_threshold_that_one_method_reaches_is_not_chosen_because_it_has_more_opponents(method, read, tmp_path):
+    for name in ("afl", "ucb", "fedcs"):
+        method(name, [0.6, 0.6])
+    method("random", [0.95, 0.95])
+    method_pairs = pair_methods(read(tmp_path), read(tmp_path / "random"))
+    names = {row.quantity.name for row in compare_methods(method_pairs, []).rows}
+    assert {name for name in names if name.startswith("roa")} == {"roa@0.5"}  # 0.8 is reached by two runs of eight
+
+
+def test_a_measure_that_is_named_twice_is_one(method, read):
+    method_pairs = pair_methods(read(method("afl", [0.6, 0.7])), read(method("random", [0.8, 0.9])))
+    assert len(compare_methods(method_pairs, ["test_accuracy", "roa@0.8", "test_accuracy", "roa@0.80"]).rows) == 2
+
+
+def test_a_run_whose_metric_is_infinite_at_its_end_has_neither_an_end_nor_an_area(method, read):
+    metrics = {"test_perplexity": [20.0, 10.0, 5.0, None]}
+    broken, sound = method("afl", [0.6], metrics=metrics), method("random", [0.8], metrics={"test_perplexity": 5.0})
+    method_pairs = pair_methods(read(broken), read(sound))
+    comparison = compare_methods(method_pairs, ["test_perplexity", "perplexity_auc", "test_accuracy"])
+    assert [row.quantity.name for row in comparison.rows] == ["test_accuracy"]
+    assert {"test_perplexity", "perplexity_auc"} < {note.partition(" left out: ")[0] for note in comparison.notes}

@@ -6,10 +6,12 @@ from hypothesis import strategies as st
 
 from fedexp.maths.curve_metrics import (
     DEFAULT_THRESHOLDS,
+    area_to_end,
     area_under,
     best,
     final,
     higher_is_better,
+    last,
     main_metric,
     metric_name,
     rounds_to,
@@ -67,6 +69,14 @@ def test_best_and_final_skip_what_does_not_exist():
     assert final([*ACCURACY, None]) == 0.7
     assert best([]) is None
     assert final([None, NAN]) is None
+
+
+def test_a_finished_curve_without_an_end_has_no_area():
+    assert last([3.0, 2.0]) == 2
+    assert last([3.0, 2.0, None]) is None
+    assert last([]) is None
+    assert area_to_end([3.0, None, 1.0]) == 4
+    assert area_to_end([3.0, 2.0, None]) is None
 
 
 def test_columns_of_a_table_are_welcome():

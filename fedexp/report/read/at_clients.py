@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedexp.files import run_tables
-from fedexp.maths.curve_metrics import final, higher_is_better
+from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.maths.spread import best_tenth, worst_tenth
 from fedexp.report.read.runs import Run
 from fedexp.report.read.site_names import names_by_client
@@ -32,7 +32,7 @@ def measure(run: Run, name: str) -> float | None:
     """The number with this name; None where the run does not have it."""
     model, _, statistic = name.partition("_")
     if model == "personal":
-        return final(run.column(name))
+        return run.final(name)
     values = site_values(run)
     if not len(values) or statistic not in (run.metric, *SPREADS):
         return None

@@ -8,9 +8,7 @@ import numpy as np
 
 from fedexp.maths.curve_metrics import (
     RECALL,
-    area_under,
     best,
-    final,
     higher_is_better,
     is_number_name,
     rounds_to,
@@ -57,10 +55,10 @@ def host_numbers(run: Run, metric: str, roa: Iterable[float], toa: Iterable[floa
     reached = {f"RoA@{x:g}": rounds_to(values, x, run.rounds, higher) for x in roa}
     times = {f"ToA@{x:g} host s": time_to(values, run.column("host_s"), x, higher) for x in toa}
     return {
-        f"final {metric}": final(values),
+        f"final {metric}": run.final(f"test_{metric}"),
         f"best {metric}": best(values, higher),
-        "epsilon (PLD)": final(run.column(epsilon.COLUMN)),
-        "loss AUC": area_under(run.column("test_loss")),
+        "epsilon (PLD)": run.final(epsilon.COLUMN),
+        "loss AUC": run.area("test_loss"),
         **reached,
         **times,
         "selections": total(run.column("participants")),
@@ -71,7 +69,7 @@ def host_numbers(run: Run, metric: str, roa: Iterable[float], toa: Iterable[floa
 
 def further_numbers(run: Run, metrics: Iterable[str]) -> Numbers:
     """The last values of further metrics on the test data."""
-    return {f"final {metric}": final(run.column(f"test_{metric}")) for metric in metrics}
+    return {f"final {metric}": run.final(f"test_{metric}") for metric in metrics}
 
 
 def further_metrics(runs: Iterable[Run], metric: str) -> list[str]:
@@ -98,7 +96,7 @@ def simulated_numbers(run: Run, metric: str, toa: Iterable[float]) -> Numbers:
         "participants/round": None if selections is None else selections / len(run.rounds),
         "rounds": int(run.rounds[-1]),
         "selections": selections,
-        f"final {metric}": final(values),
+        f"final {metric}": run.final(f"test_{metric}"),
     }
 
 
@@ -125,5 +123,5 @@ def total(values: np.ndarray) -> float | None:
 
 def mean_per_round(run: Run, column: str) -> float | None:
     """The mean increase of a cumulative column in a round."""
-    last = final(run.column(column))
+    last = run.final(column)
     return None if last is None else last / int(run.rounds[-1])

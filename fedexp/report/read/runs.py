@@ -21,7 +21,7 @@ from fedexp.files import run_tables, summary_json
 from fedexp.files.atomic import display_path
 from fedexp.files.failure import read_failure
 from fedexp.files.untrusted import refuse_special_files
-from fedexp.maths.curve_metrics import main_metric, thresholds
+from fedexp.maths.curve_metrics import area_to_end, area_under, final, last, main_metric, thresholds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,6 +92,14 @@ class Run:
     def column(self, name: str) -> np.ndarray:
         """A column of numbers, float64 `[rounds]`; NaN for every cell that does not exist."""
         return run_tables.numbers(self.metrics, name)
+
+    def final(self, name: str) -> float | None:
+        """A column's value in the last round, which is always evaluated; of an unfinished run the last that exists."""
+        return (last if self.is_finished else final)(self.column(name))
+
+    def area(self, name: str) -> float | None:
+        """The area under a column's curve; of an unfinished run up to the last value that exists."""
+        return (area_to_end if self.is_finished else area_under)(self.column(name))
 
 
 def shared_metric(runs: Sequence[Run]) -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedexp.files import run_tables
-from fedexp.maths.curve_metrics import final
 from fedexp.maths.metric_names import metric_text, metric_title
 from fedexp.report.draw import band, bands, curve_data, end_labels, style
 from fedexp.report.draw.markdown import Grid
@@ -143,6 +142,6 @@ def _promises_table(methods: Sequence[Method]) -> list[tuple[str, Grid]]:
 def _draw_over_epsilon(axes: "Axes", methods: Sequence[Method], column: str) -> None:
     bands.draw(axes, methods, band.by_column(epsilon.COLUMN, column))
     for method in methods:
-        last = statistic([final(run.column(column)) for run in method.runs]).mean
+        last = statistic([run.final(column) for run in method.runs]).mean
         if last is not None and not any(epsilon.has_epsilon(run) for run in method.runs):
             axes.axhline(last, **style.line_style(method))

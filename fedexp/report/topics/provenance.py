@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from fedexp.config.override_text import short_text
 from fedexp.core.join_first import join_first
 from fedexp.files.atomic import display_path
-from fedexp.maths.curve_metrics import final
 from fedexp.maths.metric_names import metric_text
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.read.idle import MARK, is_idle
@@ -63,7 +62,7 @@ def _repeat_notes(method: Method) -> Iterator[str]:
         repeats = [repeat for repeat in method.repeats if repeat.seed == run.seed]
         if not repeats:
             continue
-        ends = {final(same_seed.column(f"test_{run.metric}")) for same_seed in (run, *repeats)}
+        ends = {same_seed.final(f"test_{run.metric}") for same_seed in (run, *repeats)}
         agreement = "all end with the same" if len(ends) == 1 else "they end with different"
         outcome = f"{agreement} {metric_text(run.metric)}"
         names = ", ".join(f"`{display_path(repeat.folder)}`" for repeat in repeats)

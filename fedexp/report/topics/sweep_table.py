@@ -21,7 +21,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.nested import lookup
 from fedexp.files import run_tables
 from fedexp.files.atomic import display_path, write_atomically
-from fedexp.maths.curve_metrics import area_under, final, higher_is_better, main_metric
+from fedexp.maths.curve_metrics import area_to_end, higher_is_better, last, main_metric
 from fedexp.process.terminal import width
 from fedexp.report.draw import style
 from fedexp.report.draw.markdown import Grid
@@ -205,8 +205,8 @@ def _row(points: Sequence[RankedRun], metric: str, by: str) -> dict[str, float |
     finished = [point for point in points if len(point.metrics)]
     row: dict[str, float | int | None] = {"seeds": len(finished)}
     for kind in ("validation", "test"):
-        area = statistic([area_under(point.column(f"{kind}_{by}")) for point in finished])
-        end = statistic([final(point.column(f"{kind}_{metric}")) for point in finished])
+        area = statistic([area_to_end(point.column(f"{kind}_{by}")) for point in finished])
+        end = statistic([last(point.column(f"{kind}_{metric}")) for point in finished])
         row |= {f"{kind}_{by} AUC mean": area.mean, f"{kind}_{by} AUC std": area.std}
         row |= {f"final {kind} {metric}": end.mean}
     return row

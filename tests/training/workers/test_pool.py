@@ -164,7 +164,7 @@ def test_an_error_longer_than_a_pipe_holds_is_cut(tiny: Tiny, monkeypatch: pytes
         raise ConfigError("x" * 1_000_000)
 
     monkeypatch.setattr(local_task, "train_rows", only_in_a_worker(fail))
-    with pytest.raises(RunError, match="worker 1 failed: x{1000}"):
+    with pytest.raises(RunError, match=r"worker 1 failed: x{1000}"):
         live(world_of(tiny("engine.workers=2")))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError, did_you_mean
-from fedexp.maths.curve_metrics import final, higher_is_better
+from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.maths.metric_names import metric_text
 from fedexp.maths.significance import student_quantile
 from fedexp.report.draw.markdown import Grid
@@ -137,7 +137,7 @@ def panels(runs: Sequence[Run], by: tuple[str, str], view: View = ALL) -> list[P
     cells_by_title: dict[str, Cells] = {}
     for run in runs:
         cells = cells_by_title.setdefault(title_of(run, other_settings), {})
-        value = final(run.column(f"test_{metric}")) if run.is_finished else None
+        value = run.final(f"test_{metric}") if run.is_finished else None
         cells.setdefault((setting_text(run, by[0]), setting_text(run, by[1])), []).append(value)
     begun = max(len(cell) for cells in cells_by_title.values() for cell in cells.values())
     drawn = {
