@@ -51,7 +51,10 @@ def _list_values(override: Override) -> list[str]:
         return [f"{key}={override.get_value_element_as_str()}"]
     if not override.is_discrete_sweep():
         raise ConfigError(f"{key} must list its values, got {override.input_line}; write {key}=0,1 or {key}=range(2)")
-    return [f"{key}={value}" for value in override.sweep_string_iterator()]
+    values = [f"{key}={value}" for value in override.sweep_string_iterator()]
+    if not values:
+        raise ConfigError(f"{key} must have values, got {override.input_line}, which has none; write {key}=0,1")
+    return values
 
 
 def register() -> None:

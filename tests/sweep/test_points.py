@@ -44,6 +44,18 @@ def test_deviations_add_up_where_one_key_changes_at_a_time():
     refuse_too_many(OverridesParser.create().parse_overrides(words), crossed=False)
 
 
+@pytest.mark.parametrize("command", [("run", "-m"), ("plan", "-m"), ("run", "-m", "hydra/sweeper=one_at_a_time")])
+@pytest.mark.parametrize("word", ["seed=range(1,1)", "seed=range(5,0)", "local.lr=range(1,1)"])
+def test_a_word_without_values_is_refused_before_a_folder_is_made(
+    command: tuple[str, ...], word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main([*command, "rounds=2,3", word]) == 2
+    key = word.partition("=")[0]
+    assert capsys.readouterr().err == (f"fedexp: {key} must have values, got {word}, which has none; write {key}=0,1\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 def noted(folder: str) -> dict[Path, bytes]:
     """What a new sweep of two points notes; the folder is gone afterwards."""
     assert cli.main(["run", "-m", "seed=0,1", f'hydra.sweep.dir="{folder}"']) == 0
