@@ -1,8 +1,8 @@
 """A sweep that varies one key at a time: `fedexp run -m hydra/sweeper=one_at_a_time local.lr=0.1,1 local.epochs=1,5`.
 
 The first point is the centre, where every key has the value of the config; each further point gives one key one of the
-values that are listed for it. Values are listed besides the centre's own, which would be run twice. Seeds are no key to
-vary but repetitions: `seed=0,1,2` runs each of these points three times.
+values that are listed for it. Values are listed besides the centre's own, which would be a copy of it and is refused.
+Seeds are no key to vary but repetitions: `seed=0,1,2` runs each of these points three times.
 """
 
 from collections.abc import Mapping, Sequence

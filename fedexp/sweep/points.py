@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +18,7 @@ from fedexp.config.compose import Composer, Request, resolve_config
 from fedexp.config.override_text import key_of
 from fedexp.core.errors import ConfigError
 from fedexp.files.url_credentials import without_password
+from fedexp.report.read.methods import freeze
 from fedexp.run.validate import ValidRun, validate_config
 from fedexp.sweep import point_list
 
@@ -142,15 +143,33 @@ def drop_overridden_params(config: DictConfig) -> None:
 
 
 def check_points(composer: Composer, config: DictConfig) -> list[Point]:
-    """Refuses a sweep with an impossible point; composing takes time, so a very long sweep is checked in part."""
+    """Refuses a sweep with an impossible point, or one twice; a very long one is checked in part: composing takes time.
+
+    Copies would rank as further seeds.
+    """
     todo = expand_points(composer, config)
     common = common_words(todo)
-    checked_points = [
-        replace(point, config=validate_point(composer, config, point, common)[0]) for point in todo[:CHECKED_AT_MOST]
-    ]
+    _refuse_copies(todo, (frozenset(point.overrides) for point in todo))
+    valid = [validate_point(composer, config, point, common) for point in todo[:CHECKED_AT_MOST]]
+    _refuse_copies(todo, (freeze(run.config) for _, run in valid), common)
     if len(todo) > CHECKED_AT_MOST:
         log.info("Checked the first %d of %d points", CHECKED_AT_MOST, len(todo))
+    checked_points = [
+        replace(point, config=point_config) for point, (point_config, _) in zip(todo, valid, strict=False)
+    ]
     return checked_points + todo[CHECKED_AT_MOST:]
+
+
+def _refuse_copies(points: Sequence[Point], contents: Iterable[Hashable], common: Collection[str] = ()) -> None:
+    """Raises ConfigError if two of the first points have the same content; names them by their words less `common`."""
+    first: dict[Hashable, Point] = {}
+    for point, content in zip(points, contents, strict=False):
+        if (earlier := first.setdefault(content, point)) is not point:
+            earlier_name = _name(earlier, {*common, *point.overrides})
+            raise ConfigError(
+                f"{_name(point, common)}: every point must be another run, but {earlier_name} has the same config; "
+                "leave one out"
+            )
 
 
 def validate_point(
@@ -165,8 +184,12 @@ def validate_point(
         point_config = compose_point(composer, config, point)
         return point_config, validate_config(composer, point_config, point.overrides)
     except ConfigError as error:
-        words = point.words_without(common)
-        raise ConfigError(f"point {point.number}{words and f' ({words})'}: {error}") from error
+        raise ConfigError(f"{_name(point, common)}: {error}") from error
+
+
+def _name(point: Point, common: Collection[str]) -> str:
+    words = point.words_without(common)
+    return f"point {point.number}{words and f' ({words})'}"
 
 
 def compose_point(composer: Composer, config: DictConfig, point: Point) -> DictConfig:

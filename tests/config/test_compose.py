@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -217,7 +218,12 @@ def test_a_sweep_kind_that_is_not_supported():
 def test_a_very_long_sweep_is_checked_at_its_start(monkeypatch, caplog):
     monkeypatch.setattr(sweep, "CHECKED_AT_MOST", 2)
     seen = []
-    monkeypatch.setattr(sweep, "validate_point", lambda _, __, point, ___: (seen.append(point.number), {}))
+
+    def validate(_: object, __: object, point: sweep.Point, ___: object) -> tuple[None, SimpleNamespace]:
+        seen.append(point.number)
+        return None, SimpleNamespace(config={"seed": point.number})
+
+    monkeypatch.setattr(sweep, "validate_point", validate)
     composer, config = composed("seed=range(5)", mode=RunMode.MULTIRUN)
     with caplog.at_level("INFO"):
         sweep.check_points(composer, config)

@@ -56,6 +56,27 @@ def test_a_word_without_values_is_refused_before_a_folder_is_made(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("words", "later", "earlier"),
+    [
+        (["seed=0,0"], "point 1 (seed=0)", "point 0"),
+        (["seed=1,2", "local.lr=0.1,0.10"], "point 1 (seed=1 local.lr=0.1)", "point 0"),
+        (["rounds=2", "local.lr=1,1.0"], "point 1 (local.lr=1.0)", "point 0 (local.lr=1)"),
+        (["seed=range(0,300)", "rounds=2,2"], "point 1 (seed=0 rounds=2)", "point 0"),
+        (["hydra/sweeper=one_at_a_time", "rounds=2", "local.lr=0.2,0.1"], "point 2 (local.lr=0.1)", "point 0"),
+    ],
+)
+def test_copies_of_a_point_are_refused(
+    words: list[str], later: str, earlier: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["run", "-m", *words]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"fedexp: {later}: every point must be another run, but {earlier} has the same config; leave one out"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def noted(folder: str) -> dict[Path, bytes]:
     """What a new sweep of two points notes; the folder is gone afterwards."""
     assert cli.main(["run", "-m", "seed=0,1", f'hydra.sweep.dir="{folder}"']) == 0

@@ -202,7 +202,7 @@ def _fill_overrides(points: Sequence[RankedRun], folders: Sequence[Path]) -> lis
 
 
 def _row(points: Sequence[RankedRun], metric: str, by: str) -> dict[str, float | int | None]:
-    finished = [point for point in points if len(point.metrics)]
+    finished = _one_a_seed(points)
     row: dict[str, float | int | None] = {"seeds": len(finished)}
     for kind in ("validation", "test"):
         area = statistic([area_to_end(point.column(f"{kind}_{by}")) for point in finished])
@@ -212,12 +212,24 @@ def _row(points: Sequence[RankedRun], metric: str, by: str) -> dict[str, float |
     return row
 
 
+def _one_a_seed(points: Sequence[RankedRun]) -> list[RankedRun]:
+    """The first finished run of every seed: another of the same would say nothing of chance."""
+    first: dict[str | None, RankedRun] = {}
+    for point in points:
+        if len(point.metrics):
+            first.setdefault(point.overrides.get("seed"), point)
+    return list(first.values())
+
+
 def _warnings(table: pd.DataFrame, points: Sequence[RankedRun], column: str) -> list[str]:
     """What makes the ranking doubtful."""
     lines = []
     missing = sum(not len(point.metrics) for point in points)
     if missing:
         lines.append(f"{missing} of {len(points)} points have no finished run and do not count")
+    repeated = len(points) - missing - sum(table["seeds"].tolist())
+    if repeated:
+        lines.append(f"{repeated} of {len(points)} points repeat a seed and do not count")
     evaluated_rounds = [np.flatnonzero(~np.isnan(point.column(column))) for point in points]
     spans = {int(np.ptp(rounds)) for rounds in evaluated_rounds if len(rounds)}
     if len(spans) > 1:

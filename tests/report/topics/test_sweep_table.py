@@ -64,6 +64,20 @@ def test_seeds_are_averaged(point, tmp_path):
     assert not [name for name in table if "test" in name]
 
 
+def test_a_seed_that_was_run_twice_counts_once(point, tmp_path):
+    """Over the areas 2 and 4 of seeds 0 and 1 the standard deviation is the root of 2; a third 2 would lower it."""
+    for number, (seed, high) in enumerate([(0, None), (0, 2.0), (1, 4.0), (0, 2.0)]):
+        point(number, f"seed={seed}", "local.lr=0.1", high=high, finished=high is not None)
+    table = rank(tmp_path / "sweep")
+    columns = ["seeds", "validation_loss AUC mean", "validation_loss AUC std"]
+    assert table.loc[0, columns].tolist() == pytest.approx([2, 3.0, 2**0.5])
+    lines = sweep_table.conclude(tmp_path / "sweep").splitlines()
+    assert lines[-2:] == [
+        "1 of 4 points have no finished run and do not count",
+        "1 of 4 points repeat a seed and do not count",
+    ]
+
+
 def test_ranking_on_test_data_only_when_asked(point, tmp_path):
     point(0, "a=1", high=1.0)
     point(1, "a=2", high=0.5)
