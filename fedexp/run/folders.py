@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedexp.core.errors import ConfigError
-from fedexp.files import run_tables
+from fedexp.files import run_tables, summary_json
 from fedexp.files.atomic import display_path, make_parents, remove_leftovers, shell_path
 from fedexp.files.locks import file_lock
 from fedexp.files.open_folders import FolderGoneError, open_folder, refuse_other_folder
@@ -160,8 +160,12 @@ def remove_claimed(folder: Path, latest: Path, previous_target: Path | None) -> 
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether a run has come to its end here, and its numbers are still there."""
-    return all((folder / name).exists() for name in ("summary.json", "metrics.csv"))
+    """Whether a run has come to its end here, and its numbers are still there.
+
+    Raises:
+        ConfigError: its summary is damaged; to run it again would overwrite what may be put back.
+    """
+    return (folder / "metrics.csv").exists() and summary_json.read(folder) is not None
 
 
 def is_sweep(folder: Path) -> bool:

@@ -58,18 +58,13 @@ def run_point(folder: Path, share: int | None = None, aloud: bool = False, trust
         Stopped: it was interrupted, and the sweep with it.
     """
     start_time = time.perf_counter()
-    if folders.is_finished(folder):
-        return PointEnd(folder, 0)
     run_folder = Path(display_path(folder))
     try:
-        with (
-            exit_on_error(run_folder),
-            open_folder(folder),
-            _keep_traceback(folder),
-            shared_cores(share),
-            logs.restore_logging(),
-        ):
-            _execute(run_folder, aloud, trust)
+        with exit_on_error(run_folder):
+            if folders.is_finished(folder):
+                return PointEnd(folder, 0)
+            with open_folder(folder), _keep_traceback(folder), shared_cores(share), logs.restore_logging():
+                _execute(run_folder, aloud, trust)
     except CommandExit as stop:
         if stop.is_interrupted:
             raise

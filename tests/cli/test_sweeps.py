@@ -112,6 +112,22 @@ def test_resume_runs_what_is_missing_and_nothing_else(monkeypatch, capsys):
     assert capsys.readouterr().err.count("points failed") == 1
 
 
+@pytest.mark.parametrize("words", [("seed=0,1",), ("seed=0,1", "hydra.sweep.subdir=${seed}")])
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"rounds": "5"}'])
+def test_a_point_with_a_damaged_summary_is_neither_finished_nor_run_again(content: str, words, runs, capsys):
+    assert cli.main(["run", "-m", *words, "hydra.sweep.dir=many"]) == 0
+    path = Path("many/0/summary.json")
+    path.write_text(content)
+    capsys.readouterr()
+    assert cli.main(["report", "many"]) == 2
+    told = complaint(capsys)
+    assert f"{path} " in told
+    assert told.endswith("; is it damaged?")
+    assert cli.main(["resume", "many"]) == 2
+    assert complaint(capsys) == told
+    assert (path.read_text(), len(runs.calls)) == (content, 2)
+
+
 def test_a_sweep_is_one_process_s_at_a_time(runs, monkeypatch, capsys):
     assert cli.main(["run", "-m", "seed=0,1", "hydra.sweep.dir=many"]) == 0
     shutil.rmtree("many/1")

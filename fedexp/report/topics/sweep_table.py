@@ -19,7 +19,7 @@ from fedexp.config import saved_config
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import lookup
-from fedexp.files import run_tables
+from fedexp.files import run_tables, summary_json
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.maths.curve_metrics import area_to_end, higher_is_better, last, main_metric
 from fedexp.process.terminal import width
@@ -185,7 +185,8 @@ def _point(folder: Path) -> RankedRun:
     for text in saved_config.read(folder).overrides:
         key, _, value = text.partition("=")
         overrides[key.lstrip("+")] = value
-    metrics = run_tables.read_frame(folder / "metrics.csv") if (folder / "summary.json").is_file() else pd.DataFrame()
+    is_finished = summary_json.read(folder) is not None
+    metrics = run_tables.read_frame(folder / "metrics.csv") if is_finished else pd.DataFrame()
     return RankedRun(overrides, pd.DataFrame() if run_tables.all_dropped(metrics) else metrics)
 
 
