@@ -90,7 +90,8 @@ class Composer:
             job_results = Plugins.instance().instantiate_launcher(**arguments).launch(points, initial_job_idx=0)
             _ = [job_result.return_value for job_result in job_results]  # raises what ended a point
         else:
-            Plugins.instance().instantiate_sweeper(**arguments).sweep(list(config.hydra.overrides.task))
+            words = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
+            Plugins.instance().instantiate_sweeper(**arguments).sweep(cast(list[str], words))
         context.callbacks.on_multirun_end(config=config, config_name=config_name)
 
     def _context(self, config: DictConfig) -> HydraContext:

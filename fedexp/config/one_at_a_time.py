@@ -48,7 +48,8 @@ def combinations(overrides: Sequence[Override]) -> list[list[str]]:
 def _list_values(override: Override) -> list[str]:
     key = override.get_key_element()
     if not override.is_sweep_override():
-        return [f"{key}={override.get_value_element_as_str()}"]
+        has_reference = "${" in str(override.input_line)  # whose braces Hydra would escape
+        return [str(override.input_line) if has_reference else f"{key}={override.get_value_element_as_str()}"]
     if not override.is_discrete_sweep():
         raise ConfigError(f"{key} must list its values, got {override.input_line}; write {key}=0,1 or {key}=range(2)")
     values = [f"{key}={value}" for value in override.sweep_string_iterator()]

@@ -14,7 +14,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, open_dict
 
 from fedexp.config import one_at_a_time, roles
-from fedexp.config.compose import Composer, Request, resolve_config
+from fedexp.config.compose import Composer, Request, raw_config, resolve_config
 from fedexp.config.override_text import key_of
 from fedexp.core.errors import ConfigError
 from fedexp.files.url_credentials import without_password
@@ -88,8 +88,12 @@ def _words_of_swept_parts(composer: Composer, words: Sequence[str]) -> list[str]
 
 
 def expand_points(composer: Composer, config: DictConfig) -> list[Point]:
-    """Every point, numbered as the sweeper does; none for a sweeper that chooses points as it goes."""
-    words = one_at_a_time.join_overrides(config.hydra.sweeper.get("params"), config.hydra.overrides.task)
+    """Every point, numbered as the sweeper does; none for a sweeper that chooses points as it goes.
+
+    A word that refers to another key follows it in each point.
+    """
+    hydra = raw_config(config.hydra)
+    words = one_at_a_time.join_overrides(hydra["sweeper"].get("params"), hydra["overrides"]["task"])
     with composer.explain_errors(config.hydra.job.config_name, words):
         combinations = expand_words(config.hydra.sweeper.get("_target_"), words)
     return [Point(number, overrides) for number, overrides in enumerate(combinations or [])]

@@ -120,6 +120,23 @@ def test_a_key_that_every_option_of_a_sweep_has_is_set(
     assert [config[group][name] for config, _ in runs.calls] == values
 
 
+@pytest.mark.parametrize("words", [["scenario.clients=6,8"], ["hydra/sweeper=one_at_a_time", "scenario.clients=6,8"]])
+def test_a_word_that_refers_to_a_swept_key_follows_it(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINE", "my data, here")
+    runs = Recorder()
+    monkeypatch.setattr(execution, "complete", runs)
+    followers = ("scenario.participants=${scenario.clients}", "data_dir=${oc.env:MINE}")
+    assert cli.main(["run", "-m", *words, *followers, "hydra.sweep.dir=many"]) == 0
+    told = [(config["scenario"]["clients"], config["scenario"]["participants"]) for config, _ in runs.calls]
+    assert told[-2:] == [(6, 6), (8, 8)]
+    assert {config["data_dir"] for config, _ in runs.calls} == {"my data, here"}
+    assert cli.main(["resume", "many"]) == 0
+    assert len(runs.calls) == len(told)
+
+
 def test_an_option_without_the_key_is_named(capsys: pytest.CaptureFixture[str]):
     assert cli.main(["run", "-m", "aggregator=krum,fedavg", "aggregator.byzantine=1"]) == 2
     assert capsys.readouterr().err.startswith("fedexp: point 1 (aggregator=fedavg): unknown key aggregator.byzantine;")
