@@ -4,7 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
+
 from fedexp.run import run as execution
+from fedexp.run.tables import METRICS
 
 
 class Recorder:
@@ -19,6 +22,8 @@ class Recorder:
         (folder / "metrics.csv").touch()
         if self.error is not None and config["seed"] == self.at_seed:
             raise self.error
+        frame = pd.DataFrame({"round": range(1, config["rounds"] + 1)}).reindex(columns=METRICS)
+        frame.assign(participants=0, examples=0).to_csv(folder / "metrics.csv", index=False)
         (folder / "summary.json").write_text("{}")
 
 

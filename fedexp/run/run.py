@@ -84,8 +84,7 @@ def resume(config: dict[str, Any], folder: Path, trust: Trust = NO_TRUST) -> Non
     addresses.refuse_unknown(config, folder, trust)
     with folders.lock_folder(folder):
         if folders.is_finished(folder):
-            table = run_tables.read_frame(folder / "metrics.csv", METRICS)
-            _refuse_another_end(config, folder, table)
+            table = read_finished_metrics(config, folder)
             log.info("%s is finished: nothing is left to run", folder)
             send(config, folder)
             _refuse_first_model(table)
@@ -159,10 +158,14 @@ def _refuse_first_model(table: "pd.DataFrame") -> None:
         )
 
 
-def _refuse_another_end(config: dict[str, Any], folder: Path, table: "pd.DataFrame") -> None:
-    """Raises ConfigError where the tables of a finished run do not end where config.json and summary.json say."""
-    summary = summary_json.read(folder) or {}
-    written, where = max(table["round"].tolist(), default=0), display_path(folder)
+def read_finished_metrics(config: dict[str, Any], folder: Path) -> "pd.DataFrame":
+    """The metrics.csv of a finished run.
+
+    Raises:
+        ConfigError: it does not end where config.json and summary.json say.
+    """
+    table, summary = run_tables.read_frame(folder / "metrics.csv", METRICS), summary_json.read(folder) or {}
+    written, where = int(max(run_tables.numbers(table, "round"), default=0)), display_path(folder)
     if (ended := summary.get("rounds", written)) != written:
         raise ConfigError(
             f"{where} must have a line of metrics.csv for every round of summary.json, which has {ended:,} rounds, got "
@@ -173,6 +176,7 @@ def _refuse_another_end(config: dict[str, Any], folder: Path, table: "pd.DataFra
             f"{where} is finished after {written:,} rounds, but its config.json now says rounds={config['rounds']:,}; "
             "what is finished cannot be made longer: put config.json back, and begin a new run with more rounds"
         )
+    return table
 
 
 def _load_state(folder: Path, config: dict[str, Any], exp: Experiment) -> checkpoint.Checkpoint | None:

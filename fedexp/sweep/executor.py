@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,6 +26,7 @@ from fedexp.process.exits import FAILURE, USAGE_ERROR
 from fedexp.process.terminal import format_duration
 from fedexp.run import addresses, folders
 from fedexp.run.change_tracker import write_tracker
+from fedexp.sweep.changed_points import refuse_changed
 from fedexp.sweep.launchers.contract import Basic, Launcher, PointEnd
 from fedexp.sweep.points import Point, common_words, compose_point, resolve_point
 from fedexp.sweep.run_point import run_points
@@ -60,9 +61,15 @@ class Sweep:
         return common_words(self.points)
 
     def execute(self) -> list[PointEnd]:
-        """Executes what is missing or unfinished and returns the points that failed."""
+        """Executes what is missing or unfinished and returns the points that failed.
+
+        Raises:
+            ConfigError: a numbered folder holds another point, or was changed after its end.
+        """
         sweep = Path(self.config.hydra.sweep.dir)
         if self._has_numbered_folders():  # else points have to be composed first
+            for point in self.points:
+                refuse_changed(sweep / str(point.number), point.overrides, partial(self._compose, point))
             self.done = {point.number for point in self.points if folders.is_finished(sweep / str(point.number))}
         with logs.notes_once():
             for point, end in run_points(self.points, self._prepare, self.launcher, self.launcher.aloud, self.trust):
@@ -101,7 +108,6 @@ class Sweep:
         """Creates the folder of a point; None if it is finished, or cannot be run."""
         try:
             folder = self._point_folder(point)
-            self._refuse_shared(folder)
             write_tracker(folder, self.tracker)
             finished = folders.is_finished(folder)
             if finished and _sends_anything({"tracker": self.tracker} if self.tracker else self.config):
@@ -142,9 +148,14 @@ class Sweep:
             raise ConfigError(
                 f"hydra.sweep.subdir must lead below {display_path(sweep)}, got {point_config.hydra.sweep.subdir}"
             )
+        self._refuse_shared(folder)
+        refuse_changed(folder, point.overrides, lambda: resolve_point(self.composer, point_config, point))
         if not saved_config.exists(folder):
             saved_config.save(folder, point_config, resolve_point(self.composer, point_config, point))
         return folder
+
+    def _compose(self, point: Point) -> dict[str, Any]:
+        return resolve_point(self.composer, compose_point(self.composer, self.config, point), point)
 
     def _refuse_shared(self, folder: Path) -> None:
         if folder in self.points_by_folder:

@@ -128,6 +128,76 @@ def test_a_point_with_a_damaged_summary_is_neither_finished_nor_run_again(conten
     assert (path.read_text(), len(runs.calls)) == (content, 2)
 
 
+def change(path: str, old: str, new: str) -> None:
+    """Replaces a text that stands in a file."""
+    text = Path(path).read_text()
+    assert old in text
+    Path(path).write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("grid", "folder", "told"),
+    [
+        ("local.lr=0.1,0.15,0.2", "many/1", "local.lr (then 0.2, now 0.15)"),
+        ("local.lr=0.1,0.3", "many/1", "local.lr (then 0.2, now 0.3)"),
+        ("seed=0,1", "many/1", "local.lr (then 0.2, now 0.1), seed (then 0, now 1)"),
+    ],
+)
+def test_a_folder_is_not_taken_for_another_point(grid: str, folder: str, told: str, runs, capsys):
+    assert cli.main(["run", "-m", "local.lr=0.1,0.2", "hydra.sweep.dir=many"]) == 0
+    shutil.rmtree("many/0")
+    change("many/multirun.yaml", "local.lr=0.1,0.2", grid)
+    capsys.readouterr()
+    assert cli.main(["resume", "many"]) == 2
+    assert complaint(capsys) == (
+        f"fedexp: {folder} was begun as another point: {told}; put its config.json and multirun.yaml back, or start a "
+        "new sweep"
+    )
+    assert len(runs.calls) == 2
+    assert not Path("many/0").exists()
+
+
+def test_points_behind_the_others_may_be_added(runs):
+    assert cli.main(["run", "-m", "local.lr=0.1,0.2", "hydra.sweep.dir=many"]) == 0
+    change("many/multirun.yaml", "local.lr=0.1,0.2", "local.lr=0.1,2e-1,0.3")
+    assert cli.main(["resume", "many"]) == 0
+    assert told(runs, "local.lr") == [(0.1,), (0.2,), (0.3,)]
+
+
+@pytest.mark.parametrize("words", [("seed=0,1",), ("seed=0,1", "hydra.sweep.subdir=${seed}")])
+def test_a_point_that_was_changed_before_its_end_is_told_of(words: tuple[str, ...], runs, capsys):
+    assert cli.main(["run", "-m", *words, "hydra.sweep.dir=many"]) == 0
+    Path("many/1/summary.json").unlink()
+    change("many/1/config.json", '"lr": 0.1', '"lr": 0.9')
+    assert cli.main(["resume", "many"]) in (1, 2)
+    assert "many/1 was begun as another point: local.lr (then 0.9, now 0.1); put" in "".join(capsys.readouterr())
+    assert len(runs.calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "wanted"),
+    [
+        (
+            "config.json",
+            '"rounds": 3',
+            '"rounds": 5',
+            "is finished after 3 rounds, but its config.json now says rounds=5",
+        ),
+        ("metrics.csv", "\n3,", "\n4,", "is finished after 4 rounds, but its config.json now says rounds=3"),
+        ("summary.json", "{}", '{"rounds": 4}', "must have a line of metrics.csv for every round of summary.json"),
+    ],
+)
+@pytest.mark.usefixtures("runs")
+def test_a_point_that_was_changed_after_its_end_is_refused_like_a_run(name, old, new, wanted, capsys):
+    assert cli.main(["run", "-m", "seed=0,1", "rounds=3", "hydra.sweep.dir=many"]) == 0
+    change(f"many/1/{name}", old, new)
+    assert cli.main(["resume", "many/1"]) == 2
+    told = complaint(capsys)
+    assert f"many/1 {wanted}" in told
+    assert cli.main(["resume", "many"]) == 2
+    assert complaint(capsys) == told
+
+
 def test_a_sweep_is_one_process_s_at_a_time(runs, monkeypatch, capsys):
     assert cli.main(["run", "-m", "seed=0,1", "hydra.sweep.dir=many"]) == 0
     shutil.rmtree("many/1")
