@@ -25,7 +25,7 @@ from fedexp.maths.curve_metrics import area_to_end, higher_is_better, last, main
 from fedexp.process.terminal import width
 from fedexp.report.draw import style
 from fedexp.report.draw.markdown import Grid
-from fedexp.report.read.measures import statistic
+from fedexp.report.read.measures import Statistic, statistic
 from fedexp.report.read.runs import natural_order
 
 NAME = "sweep.csv"
@@ -37,7 +37,7 @@ _UNRANKED = {
     "(or evaluation.rank_on=test)",
     "test": "not ranked: no finished run has a test_{by}",
 }
-_TOO_SHORT = "not ranked: the area under a curve needs at least two evaluated rounds"
+_TOO_SHORT = "not ranked: the area under a curve needs at least two evaluated rounds, and an end, with every seed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def ranking(points: Sequence[RankedRun], on: RankOn, by: str = "loss") -> pd.Dat
 
     Columns: `rank` (equal areas share it; empty without a finished run), the swept keys, `seeds` (finished ones), then
     mean and std of `validation_loss AUC` (or of the metric `by`), mean of the final main metric, and the same of the
-    test data where they rank (`on="test"`) or where nothing does.
+    test data where they rank (`on="test"`) or where nothing does. A mean is that of all seeds of a row, or empty.
     """
     keys = [key for key in swept_keys(points) if key != "seed"]
     metric = next((main_metric(point.metrics) for point in points if len(point.metrics)), "accuracy")
@@ -206,11 +206,16 @@ def _row(points: Sequence[RankedRun], metric: str, by: str) -> dict[str, float |
     finished = _one_a_seed(points)
     row: dict[str, float | int | None] = {"seeds": len(finished)}
     for kind in ("validation", "test"):
-        area = statistic([area_to_end(point.column(f"{kind}_{by}")) for point in finished])
-        end = statistic([last(point.column(f"{kind}_{metric}")) for point in finished])
+        area = _statistic_of_all([area_to_end(point.column(f"{kind}_{by}")) for point in finished])
+        end = _statistic_of_all([last(point.column(f"{kind}_{metric}")) for point in finished])
         row |= {f"{kind}_{by} AUC mean": area.mean, f"{kind}_{by} AUC std": area.std}
         row |= {f"final {kind} {metric}": end.mean}
     return row
+
+
+def _statistic_of_all(values: Sequence[float | None]) -> Statistic:
+    """Mean and deviation over all seeds, or none: those of the others would be no mean over so many."""
+    return statistic([] if None in values else values)
 
 
 def _one_a_seed(points: Sequence[RankedRun]) -> list[RankedRun]:
@@ -235,6 +240,12 @@ def _warnings(table: pd.DataFrame, points: Sequence[RankedRun], column: str) -> 
     spans = {int(np.ptp(rounds)) for rounds in evaluated_rounds if len(rounds)}
     if len(spans) > 1:
         lines.append(f"the curves span {min(spans)} to {max(spans)} rounds: a shorter one encloses a smaller area")
+    without_area = int((table[f"{column} AUC mean"].isna() & (table["seeds"] > 0)).sum())
+    if without_area:
+        lines.append(
+            f"{without_area} of {len(table)} rows have no area: with one of their seeds the curve has fewer than two "
+            "evaluated rounds, or no end"
+        )
     if len(set(table["seeds"].tolist())) > 1:
         lines.append("not every row is the mean over the same number of seeds")
     return lines

@@ -129,7 +129,21 @@ def test_one_round_encloses_no_area(make_run, tmp_path):
             f"sweep/{number}", accuracy=[0.5], metrics={"validation_loss": [1.0]}, overrides=[f"a={number}", *FIXED]
         )
     told = sweep_table.conclude(tmp_path / "sweep")
-    assert told.endswith("not ranked: the area under a curve needs at least two evaluated rounds\n")
+    assert told.endswith(
+        "not ranked: the area under a curve needs at least two evaluated rounds, and an end, with every seed\n"
+    )
+
+
+def test_the_mean_of_a_row_is_that_of_all_its_seeds_or_none(point, make_run, tmp_path):
+    point(0, "a=1", "seed=0", high=3.0)
+    point(1, "a=1", "seed=1", high=1.0)
+    point(2, "a=2", "seed=0", high=0.5)
+    words = ["a=2", "seed=1", *FIXED]
+    make_run("sweep/3", seed=1, metrics={"validation_loss": [9.0, 9.0, 9.0, None]}, overrides=words)
+    told, table = sweep_table.conclude(tmp_path / "sweep"), rank(tmp_path / "sweep")
+    assert table["a"].astype(str).tolist() == ["1", "2"]
+    assert table["rank"].isna().tolist() == [False, True]
+    assert "1 of 2 rows have no area: with one of their seeds the curve has fewer than two evaluated rounds" in told
 
 
 def test_the_csv_holds_every_row_and_the_terminal_the_best(point, tmp_path, monkeypatch):
