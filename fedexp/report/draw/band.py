@@ -47,7 +47,7 @@ def by_column(x_column: str, y_column: str) -> Callable[[Run], Curve]:
 
 
 def average_curves(curves: Sequence[Curve]) -> Band | None:
-    """The band of a method's curves; None where they have no points."""
+    """The band of a method's curves; None where they have no points, or no position that lies on one of them."""
     curves = [(x, y) for x, y in curves if len(x)]
     if not curves:
         return None
@@ -56,6 +56,8 @@ def average_curves(curves: Sequence[Curve]) -> Band | None:
     values = np.stack([np.interp(grid, x, y, left=np.nan, right=np.nan) for x, y in curves])
     run_counts = np.isfinite(values).sum(axis=0)
     grid, values, run_counts = grid[run_counts > 0], values[:, run_counts > 0], run_counts[run_counts > 0]
+    if not len(grid):  # a damaged table, whose positions do not ascend
+        return None
     return Band(
         x=grid,
         mean=np.nanmean(values, axis=0),

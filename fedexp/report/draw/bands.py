@@ -83,6 +83,6 @@ def _draw_line(axes: "Axes", method_band: Band, method: Method, crowd: bool) -> 
     if len(method_band.x) == 1:
         axes.plot(method_band.x, method_band.mean, "o", color=line_style["color"], gid=line_style["gid"])
     # a point more, so that it joins the solid line
-    partly = np.convolve(~method_band.complete, [1, 1, 1], mode="same") > 0
+    partly = np.convolve(~method_band.complete, [1, 1, 1])[1:-1] > 0
     if partly.any():
         axes.plot(method_band.x, np.where(partly, method_band.mean, np.nan), **{**line_style, **_INCOMPLETE})

@@ -30,6 +30,11 @@ def test_a_band_by_hand():
     assert band.average_curves([(np.zeros(0), np.zeros(0))]) is None
 
 
+def test_positions_that_do_not_ascend_are_no_curve():
+    damaged, sound = (np.array([1e200, 5.0]), np.array([0.0, 2.0])), (np.array([1.0, 2.0]), np.array([2.0, 2.0]))
+    assert band.average_curves([damaged, sound]) is None
+
+
 def test_a_band_begins_where_the_last_of_its_runs_does():
     early, late = (np.array([1.0, 4.0]), np.array([1.0, 4.0])), (np.array([2.0, 3.0]), np.array([0.0, 0.0]))
     averaged = band.average_curves([early, late])
@@ -55,6 +60,19 @@ def test_a_line_is_thin_and_pale_where_a_seed_is_missing(methods):
     assert (partly.get_linestyle(), partly.get_alpha()) == (whole.get_linestyle(), 0.6)
     assert partly.get_linewidth() < whole.get_linewidth()
     assert np.asarray(partly.get_ydata())[1:] == pytest.approx([0.5, 0.6, 0.8])
+
+
+@style.style()
+@pytest.mark.parametrize(
+    ("first", "second", "shown"), [((0.2, 0.4), (0.4,), [0.3, 0.4]), ((None, 0.4), (0.6, None), [0.4])]
+)
+def test_a_line_of_one_or_two_positions_is_drawn_where_a_seed_is_missing(make_run, tmp_path, first, second, shown):
+    make_run("0", seed=0, accuracy=first)
+    make_run("1", seed=1, accuracy=second)
+    picture = bands.picture(LINES, group_runs(collect_runs([tmp_path])[0]), band.by_round("test_accuracy"))
+    assert picture is not None
+    pale = [np.asarray(line.get_ydata()).tolist() for line in picture.figure.axes[0].lines if line.get_alpha() == 0.6]
+    assert pale == [pytest.approx(shown)]
 
 
 @style.style()
