@@ -94,15 +94,12 @@ def _take_outputs_of_lstm(graph: fx.Graph, network: nn.Module) -> None:
 
 
 def _declarations(network: nn.Module, graph: fx.Graph) -> Iterator[str]:
-    """The lines of `__init__`: every layer and entry that the graph uses, in the network's own order."""
+    """The lines of `__init__`: every layer that the graph uses, then all other entries, in the network's own order."""
     used = {str(node.target) for node in graph.nodes if node.op in ("call_module", "get_attr")}
     parents: set[str] = set()
-    entries = dict(network.named_parameters(remove_duplicate=False)) | dict(
-        network.named_buffers(remove_duplicate=False)
-    )
-    ordered = [name for name, _ in network.named_modules(remove_duplicate=False) if name in used]
-    ordered += [name for name in entries if name in used]
-    for name in ordered:
+    entries = _entries_beside_layers(network, used)
+    layers = [name for name, _ in network.named_modules(remove_duplicate=False) if name in used]
+    for name in [*layers, *entries]:
         for parent in _parents(name):
             if parent not in parents and parent not in used:
                 parents.add(parent)
@@ -116,6 +113,15 @@ def _declarations(network: nn.Module, graph: fx.Graph) -> Iterator[str]:
             yield f"{_access(owner)}.register_{kind}({own_name!r}, {value})"
         else:
             yield _assignment(name, _layer_text(network.get_submodule(name)))
+
+
+def _entries_beside_layers(network: nn.Module, used: set[str]) -> dict[str, torch.Tensor]:
+    """The entries (any shape) that are used by themselves, and those that serve training alone."""
+    entries = dict(network.named_parameters(remove_duplicate=False))
+    entries |= dict(network.named_buffers(remove_duplicate=False))
+    declared = {id(entry) for name, entry in entries.items() if used.intersection([name, *_parents(name)])}
+    idle = {name for name in network.state_dict() if name in entries and id(entries[name]) not in declared}
+    return {name: entry for name, entry in entries.items() if name in used or name in idle}
 
 
 def _parents(name: str) -> list[str]:

@@ -107,9 +107,7 @@ def _refuse_larger_network(
         with torch.device("meta"):
             network = model.without_files().network(features.facts(facts))
         wanted = sum(entry.numel() for entry in network.state_dict().values())
-    except ConfigError:
-        raise
-    except Exception:  # a user's network that reads values while it is made
+    except Exception:  # a user's network that reads values while it is made; other errors come again
         return
     if wanted > 2 * sum(entry.numel() for entry in weights.values()) + 2**20:
         raise ConfigError(f"{display_path(path)} must fit the network, which has {wanted:,} entries; is it damaged?")

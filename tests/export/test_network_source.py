@@ -65,6 +65,32 @@ def test_the_source_is_the_network(name):
     assert "fedexp" not in source.partition('"""\n\n')[2]
 
 
+class TrainingAlone(nn.Module):
+    """With a layer, a number and a count that evaluation does not use, and one layer under two names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = self.again = nn.Linear(2, 2)
+        self.auxiliary = nn.Sequential(nn.Linear(2, 3))
+        self.register_buffer("noise", torch.full((1,), 0.1))
+        self.register_buffer("count", torch.tensor(7))
+        self.register_buffer("scratch", torch.zeros(2), persistent=False)
+
+    def forward(self, x):
+        return self.last(self.auxiliary(x + self.noise) * self.count if self.training else x)
+
+
+def test_what_serves_training_alone_is_among_the_entries():
+    network = TrainingAlone().eval()
+    copy = load_source(network_source(network))
+    entries = plain_entries(network, copy)
+    assert list(entries) == ["noise", "count", "last.weight", "last.bias", "auxiliary.0.weight", "auxiliary.0.bias"]
+    copy.load_state_dict(entries)
+    assert (copy.get_buffer("noise").item(), copy.get_buffer("count").item()) == (pytest.approx(0.1), 7)
+    assert torch.equal(copy.get_parameter("auxiliary.0.bias"), network.get_parameter("auxiliary.0.bias"))
+    assert torch.equal(copy(torch.ones(1, 2)), network(torch.ones(1, 2)))
+
+
 def test_a_chain_of_layers_reads_as_one():
     assert network_source(chain()).endswith(
         "class Model(nn.Sequential):\n"

@@ -115,6 +115,19 @@ def test_arrays_are_answered(tmp_path, monkeypatch):
     assert len(set(answers["predicted"].tolist())) == 1
 
 
+def test_a_network_with_entries_for_training_alone_answers(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("dataset=synthetic", "model=torch", "model.factory=own_networks:Counting", folder="run", **QUIET)
+    export(done.folder, tmp_path / "home")
+    x = torch.rand(5, *done.encoder.shape)
+    np.save("examples.npy", x.numpy())
+    assert main(["predict", "home", "examples.npy", "--to", "answers.csv"]) == 0
+    with torch.no_grad():
+        expected = done.model()(done.encoder.inputs(x)).argmax(dim=1)
+    assert pd.read_csv("answers.csv")["predicted"].tolist() == expected.tolist()
+    assert torch.load("home/model.pt", weights_only=True)["batches"].item() > 0
+
+
 def test_what_the_folder_holds_is_not_run(patients, tmp_path):
     shutil.copytree(patients[0], tmp_path / "home")
     (tmp_path / "home" / "model.py").write_text("open('ran', 'w')")
