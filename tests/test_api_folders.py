@@ -102,6 +102,16 @@ def test_a_run_that_has_not_ended_has_its_rounds_so_far():
     assert sum(entry.numel() for entry in begun.model().parameters()) > 0
 
 
+def test_a_run_stays_where_it_is_when_the_working_folder_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    leave("cut")
+    begun = load("cut")
+    assert repr(begun) == "Finished('cut', not finished)"
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    assert (begun.metrics["round"].tolist(), len(begun.clients)) == ([1], 6)
+    assert repr(begun) == f"Finished('{tmp_path / 'cut'}', not finished)"
+
+
 def test_what_is_no_run_is_one_line():
     with pytest.raises(ConfigError, match="there is no folder nowhere; load needs that of a run"):
         load("nowhere")

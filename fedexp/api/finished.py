@@ -112,7 +112,7 @@ def load(folder: str | PathLike[str], trust_modules: Sequence[str] = ()) -> Fini
     Raises:
         ConfigError: it holds no run, several, or one without a round.
     """
-    path = Path(folder)
+    path = Path(folder).absolute()  # which the working folder may leave
     if path.is_symlink():  # outputs/latest will be another run's one day
         path = path.resolve()
     shown = display_path(path)
