@@ -102,6 +102,16 @@ def test_a_run_that_has_not_ended_has_its_rounds_so_far():
     assert sum(entry.numel() for entry in begun.model().parameters()) > 0
 
 
+def test_tables_follow_a_run_until_it_has_ended():
+    leave("cut")
+    begun = load("cut")
+    assert (begun.metrics["round"].tolist(), len(begun.clients)) == ([1], 6)
+    resume("cut", quiet=True)
+    assert (begun.is_finished, begun.metrics["round"].tolist(), len(begun.clients)) == (True, [1, 2], 12)
+    begun.metrics["twice"] = 2 * begun.metrics["test_loss"]
+    assert "twice" in begun.metrics
+
+
 def test_a_run_stays_where_it_is_when_the_working_folder_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     leave("cut")
     begun = load("cut")

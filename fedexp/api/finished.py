@@ -1,7 +1,7 @@
 """A run in its folder, as scripts look at it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -31,6 +31,7 @@ class Finished:
 
     folder: Path
     trust: Trust = NO_TRUST
+    _tables: "dict[str, pd.DataFrame]" = field(default_factory=dict, init=False, compare=False)
 
     @property
     def is_finished(self) -> bool:
@@ -52,12 +53,12 @@ class Finished:
             )
         return summary
 
-    @cached_property
+    @property
     def metrics(self) -> "pd.DataFrame":
         """metrics.csv, a line a round; of a run that has not ended the lines so far."""
         return self._table("metrics.csv")
 
-    @cached_property
+    @property
     def clients(self) -> "pd.DataFrame":
         """clients.csv, a line for each client of each round."""
         return self._table("clients.csv")
@@ -98,9 +99,14 @@ class Finished:
         return f"{name}, {self.summary.get('rounds')} rounds{score})"
 
     def _table(self, name: str) -> "pd.DataFrame":
+        """A table of the folder, which is read once from when the run has ended."""
         if not (self.folder / name).is_file():
             raise ConfigError(f"{display_path(self.folder)} has no {name}; the run did not write it")
-        return run_tables.read_frame(self.folder / name)
+        if not self.is_finished:
+            return run_tables.read_frame(self.folder / name)
+        if name not in self._tables:
+            self._tables[name] = run_tables.read_frame(self.folder / name)
+        return self._tables[name]
 
 
 def load(folder: str | PathLike[str], trust_modules: Sequence[str] = ()) -> Finished:
