@@ -23,6 +23,7 @@ NOTE = (
     "The line is the mean over the seeds and the band reaches from the least to the greatest of them; the line is "
     "thin and pale where not all of the seeds got so far."
 )
+_COUNTED = ("Round", "Rank of the client")  # there is nothing between two of them
 _INCOMPLETE = {"linewidth": 0.8, "alpha": 0.6}
 _MOST, _TOGETHER = 400, 12_000  # points of a line, and of all lines of a drawing
 _LOGARITHMIC = 200.0  # times the least value: from there on a quantity that is free to is drawn by its logarithm
@@ -48,7 +49,7 @@ def picture(spec: PlotSpec, methods: Sequence[Method], curve: Callable[[Run], Cu
     if not drawn_bands:
         return None
     low = min(float(method_band.low.min()) for _, method_band in drawn_bands)
-    if spec.horizontal == "Round":
+    if spec.horizontal in _COUNTED:
         style.integer_ticks(axes.xaxis)
     if spec.log and max(float(method_band.high.max()) for _, method_band in drawn_bands) > _LOGARITHMIC * low > 0:
         axes.set_yscale("log")

@@ -81,9 +81,9 @@ def _share_text(value: float) -> str:
 
 
 def _draw_clients(axes: "Axes", table: "pd.DataFrame") -> None:
-    positions, end = np.arange(len(table)), len(table) + 0.3
-    for number, (column, name) in enumerate(_series(table).items()):
-        shift, color, marker = 0.17 * (number - 1.5), style.COLORS[number], _MARKERS[number]
+    positions, end, series = np.arange(len(table)), len(table) + 0.3, _series(table)
+    for number, (column, name) in enumerate(series.items()):
+        shift, color, marker = 0.17 * (number - (len(series) - 1) / 2), style.COLORS[number], _MARKERS[number]
         values = table[column].to_numpy(dtype=np.float64)
         axes.plot(positions + shift, values, marker, color=color, markersize=6, label=name)
         axes.plot([end + shift], [_mean(values)], marker, color=color, markersize=8)

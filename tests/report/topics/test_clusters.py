@@ -93,6 +93,16 @@ def test_accuracy_is_drawn_even_without_an_ensemble(clients: int, tmp_path: Path
     assert is_picture(tmp_path / "some.png")
 
 
+@style.style()
+@pytest.mark.parametrize(("kinds", "shifts"), [(1, [0]), (2, [-0.085, 0.085]), (4, [-0.255, -0.085, 0.085, 0.255])])
+def test_the_dots_of_a_client_stand_around_its_tick(kinds: int, shifts: list[float]):
+    scores = {name: [0.1 * number, 0.5] for number, name in enumerate(list(client_scores.SERIES)[:kinds])}
+    axes = client_scores.figure(pd.DataFrame({"client": [0, 1], "metric": "auroc", **scores})).axes[0]
+    dots = [np.asarray(line.get_xdata()) for line in axes.lines if line.get_marker() in tuple("osD^")]
+    assert [x[0] for x in dots[::2]] == pytest.approx(shifts)
+    assert [x[0] - axes.get_xticks()[-1] for x in dots[1::2]] == pytest.approx(shifts), "the means"
+
+
 CLUSTERED = ("clustering=output_similarity", "scenario.public_fraction=0.2", "evaluation.personal_fraction=0.3")
 
 

@@ -29,6 +29,17 @@ def test_the_mean_selections_of_each_client(make_run, tmp_path):
 
 
 @style.style()
+def test_ranks_are_whole_numbers(make_run, tmp_path):
+    make_run("0")
+    part = selections.build_section(group_runs(collect_runs([tmp_path])[0]))
+    assert part is not None
+    (ranks,) = [picture for picture in part.pictures if picture.name == "selections_by_rank"]
+    axes = ranks.figure.axes[0]
+    low, high = axes.get_xlim()
+    assert [x for x in axes.get_xticks() if low <= x <= high] == [1, 2, 3, 4]
+
+
+@style.style()
 def test_long_names_of_clients_are_not_cut_and_leave_the_map_its_height(make_run, tmp_path):
     names = [*("Universitätsklinikum Charité Mitte" for _ in range(2)), "Oslo", "Zürich"]
     rows = "".join(f"{client},{name},1\n" for client, name in enumerate(names))
