@@ -1,6 +1,7 @@
 """Runs and sweeps that lie in folders, as a script or notebook goes on with them; what it is told in its own words."""
 
 import os
+import re
 import shutil
 import signal
 from collections.abc import Iterator
@@ -185,7 +186,22 @@ def test_a_word_that_is_given_twice_is_said_unless_it_is_quiet(capsys: pytest.Ca
         ("--config-dir must be a folder, got x", "config_dir must be a folder, got x"),
         ("to use conf/x.yaml, add --config-dir conf", "to use conf/x.yaml, add config_dir='conf'"),
         ("interrupted; continue with: fedexp resume 'a b/0'", "interrupted; continue with: fedexp.resume('a b/0')"),
-        ("use fedexp resume first or another folder", "use fedexp resume first"),
+        ("use fedexp resume first or another folder", "use fedexp.resume('first') or another folder"),
+        ("use fedexp resume 'p/b=c,d'\"'\"'e f' or another", """use fedexp.resume("p/b=c,d'e f") or another"""),
+        ("stays: continue with fedexp resume", "stays: continue with fedexp.resume"),
+        ("goes on by the command: fedexp resume empty", "goes on by the command: fedexp resume empty"),
+        (
+            "begin again: fedexp run seed=1 'hydra.run.dir=a b'",
+            "begin again: fedexp.run('seed=1', 'hydra.run.dir=a b')",
+        ),
+        ("if they are yours, add --config-dir 'my conf'", "if they are yours, add config_dir='my conf'"),
+        ("name others with --measures", "name others with measures"),
+        ("at the clients, too: --measures a,b", "at the clients, too: measures=['a', 'b']"),
+        ("e.g. --against outputs/latest seed=1", "e.g. against=['outputs/latest', 'seed=1']"),
+        (
+            "needs runs after --against; e.g. fedexp compare 'a b' --against c seed=1",
+            "needs runs in against; e.g. fedexp.compare('a b', against=['c', 'seed=1'])",
+        ),
         ("accept it with --unequal megabytes", "accept it with unequal=['megabytes']"),
         ("add --trust-modules mine.net", "add trust_modules=['mine.net']"),
         ("gives several values; add -m to run each of them", "gives several values; call fedexp.sweep to run each of"),
@@ -204,6 +220,16 @@ def test_messages_name_arguments_of_functions():
         done.model(client=9)
     with pytest.raises(ConfigError, match=r"^config_dir must be a folder, got nowhere"):
         run(config_dir="nowhere")
+
+
+def test_a_folder_that_holds_a_run_is_gone_on_with_by_a_function():
+    place = "p/a b=c,d'e"
+    run(*TINY, folder=place, quiet=True)
+    said = f"{place} already holds a run; use fedexp.resume({place!r}) or another folder"
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        run(*TINY, folder=place, quiet=True)
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        sweep(*TINY, seed=[0, 1], folder=place, quiet=True)
 
 
 def test_modules_are_trusted_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -13,6 +13,7 @@ from fedexp.api.process import (
     one_run_at_a_time,
     unwrapped_errors,
 )
+from fedexp.api.python_messages import in_python_words
 from fedexp.api.words import Location, compose_any, compose_run, refuse_distributed, run_words, sweep_words
 from fedexp.commands import launch
 from fedexp.commands.arguments.json_document import silence_stdout
@@ -216,7 +217,7 @@ def compare(
     with unwrapped_errors():
         comparison = compare_runs(a_words, b_words, names, accepted).comparison
     table = page.frame(comparison)
-    table.attrs["notes"] = [*comparison.notes]
+    table.attrs["notes"] = [*map(in_python_words, comparison.notes)]
     return table
 
 

@@ -40,7 +40,7 @@ def one_run_at_a_time() -> Iterator[None]:
 def unwrapped_errors() -> Iterator[None]:
     """Raises the error behind an exit, which the command line would have printed in one line.
 
-    Messages of a ConfigError name arguments of functions instead of flags.
+    Messages name arguments of functions instead of flags.
     """
     try:
         yield
@@ -70,7 +70,7 @@ def failed_points_as_error() -> Iterator[None]:
 
 
 def _put_in_python_words(error: BaseException) -> None:
-    if isinstance(error, ConfigError):
+    if isinstance(error, ConfigError | RunError):
         error.args = (in_python_words(str(error)),)
 
 

@@ -10,15 +10,26 @@ from hydra.errors import HydraException
 
 from fedexp.core.errors import ConfigError
 
+_WORD = r"""((?:'[^']*'|"[^"]*"|[\w@%+=:,./~-])+)"""  # of a shell, as shlex.quote writes it
 _PHRASES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    (r"--config-dir (?!must\b)([\w./~-]+)", r"config_dir='\1'"),
+    (rf"--config-dir (?!must\b){_WORD}", lambda match: f"config_dir={_arguments(match[1])}"),
     (r"--trust-modules ([\w.]+)", r"trust_modules=['\1']"),
     (r"--config-dir\b", "config_dir"),
     (r"--trust-modules\b", "trust_modules"),
     (r"--(round|client|quiet)\b", r"\1"),
     (r"--unequal (\w+)", r"unequal=['\1']"),
+    (rf"--measures {_WORD}", lambda match: f"measures={match[1].split(',')}"),
     (r"--measures\b", "measures"),
-    (r"(with|again): fedexp resume (.+)$", lambda match: f"{match[1]}: fedexp.resume({shlex.split(match[2])[0]!r})"),
+    (
+        r"fedexp compare (.+) --against (.+)$",
+        lambda match: f"fedexp.compare({_arguments(match[1])}, against=[{_arguments(match[2])}])",
+    ),
+    (r"--against (\S+ \S+=\S+)$", lambda match: f"against=[{_arguments(match[1])}]"),
+    (r"after --against\b", "in against"),
+    (r"--against\b", "against"),
+    (rf"(?<!by the command: )fedexp resume {_WORD}", lambda match: f"fedexp.resume({_arguments(match[1])})"),
+    (r"fedexp resume$", "fedexp.resume"),
+    (r"begin again: fedexp run (.+)$", lambda match: f"begin again: fedexp.run({_arguments(match[1])})"),
     ("all reasons are above and in", "all reasons are in"),
     (r"\badd -m to run each of them", "call fedexp.sweep to run each of them"),
     (r"\bwrite -m (\S+=\S+)", r'call fedexp.sweep("\1")'),
@@ -35,6 +46,11 @@ def in_python_words(message: str) -> str:
     for pattern, replacement in _PHRASES:
         message = re.sub(pattern, replacement, message)
     return message
+
+
+def _arguments(words: str) -> str:
+    """Words of a shell, in quotes where they need it, as arguments of a function."""
+    return ", ".join(map(repr, shlex.split(words)))
 
 
 def _strings(words: str) -> str:

@@ -7,6 +7,7 @@ looked at, stop; local epochs, steps and batches; megabytes sent). Local, centra
 data may be compared: what sets them apart is told.
 """
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -157,7 +158,7 @@ def _example(folder: Path | None) -> str:
     from fedexp.sweep.frame import points
 
     varied = next((point["varied"] for point in points(folder)), {})
-    pick = "".join(f" {key}={short_text(value)}" for key, value in list(varied.items())[:1])
+    pick = "".join(f" {shlex.quote(f'{key}={short_text(value)}')}" for key, value in list(varied.items())[:1])
     return f"fedexp compare {shell_path(folder)} --against {shell_path(folder)}{pick or ' KEY=VALUE'}"
 
 

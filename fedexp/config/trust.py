@@ -20,7 +20,7 @@ from typing import Any
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError
 from fedexp.core.imports.importing import FACTORY, find_package
-from fedexp.files.atomic import display_path, write_atomically
+from fedexp.files.atomic import display_path, shell_path, write_atomically
 from fedexp.files.locks import file_lock
 from fedexp.files.url_credentials import is_in_environment
 
@@ -63,7 +63,7 @@ class Trust:
         if path not in _load_trusted():
             raise ConfigError(
                 f"{display_path(folder)} takes options from {path or 'a path with a NUL'}, which was never used here; "
-                f"if they are yours, add --config-dir {display_path(saved_folder)}"
+                f"if they are yours, add --config-dir {shell_path(saved_folder)}"
             )
         return saved_folder
 

@@ -15,7 +15,7 @@ from fedexp.core.errors import MAX_LISTED, ConfigError, did_you_mean
 from fedexp.core.values import State, Weights
 from fedexp.export.encoder import Encoder, make_encoder
 from fedexp.export.entries import set_entries
-from fedexp.files.atomic import display_path
+from fedexp.files.atomic import display_path, shell_path
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.features.contract import Features
 from fedexp.parts.model.contract import Model
@@ -87,7 +87,7 @@ def load_trained(
     state = rerun.state(saved_state)
     if objection := digests.read_chains(folder, first_columns(rerun.exp)).objection(state):
         where = display_path(saved_state.path)
-        raise ConfigError(f"{where} {objection}; fedexp verify {display_path(folder)} tells more")
+        raise ConfigError(f"{where} {objection}; fedexp verify {shell_path(folder)} tells more")
     exp, world = rerun.exp, rerun.world
     owner = None if client is None else _client_number(client, world)
     weights = Weights(_model_row(rerun, state, owner), state.models[0].layout)
@@ -156,7 +156,7 @@ def _choose_state(run_record: RunRecord, number: int | None) -> SavedState:
         )
     if not by_round:
         cure = (
-            f"run it, or go on with fedexp resume {where}"
+            f"run it, or go on with fedexp resume {shell_path(run_record.folder)}"
             if run_record.summary is None
             else "it is finished, so state.pt was removed; put it back or run the experiment again"
         )
