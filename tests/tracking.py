@@ -21,6 +21,8 @@ FAST = (
     *("engine=loop", "engine.workers=1", "pictures=false"),
 )
 PATIENT = "tracker.patience_s=60"
+PROGRESS = "progress.txt"  # what is told while a database is made
+LEFTOVERS = (".mlflow.db.7-0123abcd.part", ".mlflow.db.7-0123abcd.part-journal")  # of a process that was killed
 
 
 def ask(database: Path, question: str) -> list[tuple]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fedexp.files.open_folders import make_folder, refuse_other_folder
 
-_PART = re.compile(r"\.(.+)\.\d+-[0-9a-f]{8}\.part")
+_PART = re.compile(r"\.(.+)\.\d+-[0-9a-f]{8}\.part(?:-journal)?")  # SQLite keeps a journal beside a file
 _POSIX = hasattr(os, "O_DIRECTORY")  # Windows opens no folders, and syncs no file that is open for reading only
 
 
@@ -71,7 +71,7 @@ def write_atomically(target: Path, content: bytes) -> None:
 
 def remove_leftovers(folder: Path, is_target: Callable[[str], bool]) -> None:
     """Removes the unfinished files of these names that killed processes left; nobody else may be writing any."""
-    for path in folder.glob(".*.part"):
+    for path in folder.glob(".*.part*"):
         match = _PART.fullmatch(path.name)
         if match is not None and is_target(match[1]):
             shutil.rmtree(path, ignore_errors=True)

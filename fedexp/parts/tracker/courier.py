@@ -57,26 +57,21 @@ class ProcessClient(TrackerClient):
         self._log_missing()
 
     def _await_delivery(self, run_status: str) -> None:
-        """Waits until everything is sent, or until nothing has arrived for `patience_s`."""
+        """Waits until everything is sent, or until there is no progress for `patience_s`."""
         if self.process is None:
             return
         assert self.process.stdin is not None
         with suppress(OSError):
             self.process.stdin.write(f"{run_status}\n".encode())
-        before, deadline = self._delivered_rounds(), time.monotonic() + self.patience_s
+        before, deadline = memo.progress(self.folder, self.name), time.monotonic() + self.patience_s
         while self.process.poll() is None:
-            if (now := self._delivered_rounds()) != before:
+            if (now := memo.progress(self.folder, self.name)) != before:
                 before, deadline = now, time.monotonic() + self.patience_s
             if time.monotonic() > deadline:
                 log.info("%s: no answer within tracker.patience_s=%g", self.name, self.patience_s)
                 break
             time.sleep(0.02)
         self.listen()
-
-    def _delivered_rounds(self) -> tuple[int, bool]:
-        """The last round that has arrived, and whether the files have."""
-        state = memo.load(self.folder, self.name)
-        return state.round, state.files
 
     def _stop_process(self) -> None:
         if self.process is not None:

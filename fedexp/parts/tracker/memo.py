@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -45,6 +45,19 @@ def load(folder: Path, tracker: str) -> SyncState:
 def save(folder: Path, state: SyncState) -> None:
     """Writes tracker.json."""
     write_atomically(folder / NAME, (json.dumps(asdict(state), indent=2) + "\n").encode())
+
+
+def show_progress(folder: Path) -> None:
+    """Tells the run that the sender is getting on, though nothing has arrived; its lock is there while it works."""
+    os.utime(folder / LOCK)
+
+
+def progress(folder: Path, tracker: str) -> tuple[int, bool, int]:
+    """The last round that has arrived, whether the files have, and when the sender has last shown progress."""
+    state, shown_ns = load(folder, tracker), 0
+    with suppress(OSError):  # it has not begun
+        shown_ns = (folder / LOCK).stat().st_mtime_ns
+    return state.round, state.files, shown_ns
 
 
 def lock_tracker(folder: Path, patience_s: float) -> AbstractContextManager[object]:

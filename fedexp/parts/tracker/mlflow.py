@@ -7,13 +7,14 @@ numbers (timings aside), so those that had arrived stay as they are. The parent 
 
 import getpass
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fedexp.config.trust import remember_address, was_address_used
-from fedexp.files.atomic import atomic_path
+from fedexp.files.atomic import atomic_path, remove_leftovers
 from fedexp.files.url_credentials import with_password, without_password
 from fedexp.parts.tracker import memo
 from fedexp.parts.tracker.contract import Order, Receiver, SendingTracker
@@ -86,15 +87,36 @@ def artifact_location(uri: str) -> str | None:
     return (Path(uri.removeprefix(SQLITE)).parent / "mlartifacts").as_uri()
 
 
-def create_database(database: Path, patience_s: float) -> None:
-    """Creates the database if there is none; atomically, because MLflow refuses an unfinished one."""
+def create_database(database: Path, patience_s: float, show_progress: Callable[[], object]) -> None:
+    """Creates the database if there is none; atomically, because MLflow refuses an unfinished one.
+
+    That takes far more than a thousand statements; before each of them `show_progress` is called, and once MLflow is
+    imported.
+    """
     from mlflow.tracking import MlflowClient
 
+    show_progress()
     database.parent.mkdir(parents=True, exist_ok=True)
     with memo.lock_tracker(database.parent, patience_s):
+        remove_leftovers(database.parent, lambda name: name == database.name)
         if not database.exists():
-            with atomic_path(database) as partial:
+            with atomic_path(database) as partial, _before_statements(show_progress):
                 MlflowClient(tracking_uri=f"{SQLITE}{partial}").search_experiments(max_results=1)
+
+
+@contextmanager
+def _before_statements(call: Callable[[], object]) -> Iterator[None]:
+    """Calls a function before every statement that a database is sent."""
+    from sqlalchemy import Engine, event
+
+    def listener(*_: object) -> None:
+        call()
+
+    event.listen(Engine, "before_cursor_execute", listener)
+    try:
+        yield
+    finally:
+        event.remove(Engine, "before_cursor_execute", listener)
 
 
 def run_title(folder: Path) -> str:
@@ -113,7 +135,8 @@ class MlflowRun(Receiver):
         self.uri = destination(tracker.uri, state, order.folder)
         remember_address(self.uri)
         if self.uri.startswith(SQLITE):
-            create_database(Path(self.uri.removeprefix(SQLITE)), tracker.patience_s)
+            database = Path(self.uri.removeprefix(SQLITE))
+            create_database(database, tracker.patience_s, lambda: memo.show_progress(order.folder))
         self.client = MlflowClient(tracking_uri=with_password(self.uri))
         self.state, self.parent = state, SyncState()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from processes import ended, forget, fork
-from tracking import Copy, Server
+from tracking import LEFTOVERS, PROGRESS, Copy, Server
 
 from fedexp.parts.tracker import courier, mlflow
 
@@ -47,11 +47,14 @@ def empty(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         pytest.skip("mlflow is not installed")
     request.getfixturevalue("packages")
     path = tmp_path_factory.mktemp("empty") / "mlflow.db"
+    for leftover in LEFTOVERS:
+        path.with_name(leftover).touch()
     pid = fork()
     if not pid:
         forget()
         mlflow._set_quiet_defaults(10)
-        ended(lambda: mlflow.create_database(path, 10) or 0)
+        with (path.parent / PROGRESS).open("a", buffering=1) as progress:
+            ended(lambda: mlflow.create_database(path, 10, lambda: progress.write("a statement\n")) or 0)
     assert os.waitpid(pid, 0)[1] == 0
     return path
 

@@ -39,13 +39,19 @@ import dataclasses, pathlib, sys, time
 from fedexp.parts.tracker import memo
 folder = pathlib.Path(sys.argv[1])
 for number in range(1, int(sys.argv[2]) + 1):
+    for _ in range(5 * (sys.argv[3] == "prepares" and number == 2)):
+        time.sleep(0.25)
+        memo.show_progress(folder)
     time.sleep(0.25)
     memo.save(folder, dataclasses.replace(memo.load(folder, "slow"), round=number))
 time.sleep(60 * (sys.argv[3] == "hangs"))
 """
 
 
-@pytest.mark.parametrize(("end", "complaint"), [("ends", []), ("hangs", ["no answer within tracker.patience_s=0.6"])])
+@pytest.mark.parametrize(
+    ("end", "complaint"),
+    [("ends", []), ("prepares", []), ("hangs", ["no answer within tracker.patience_s=0.6"])],
+)
 def test_a_backlog_is_waited_for_as_long_as_some_of_it_arrives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, end: str, complaint: list[str]
 ):
@@ -60,6 +66,7 @@ def test_a_backlog_is_waited_for_as_long_as_some_of_it_arrives(
 
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(courier, "_start", start)
+    (tmp_path / memo.LOCK).touch()
     (tmp_path / "metrics.csv").write_text("round,test_loss\n" + "".join(f"{number},0.5\n" for number in range(1, 7)))
     courier.ProcessClient("slow", tmp_path, {}, 0.6).close(None)
     assert [record.message.removeprefix("slow: ") for record in caplog.records] == complaint  # no round is missing

@@ -1,5 +1,6 @@
 """Against a real MLflow: its server, which is killed and started again, and its database without one."""
 
+import os
 import shutil
 import socket
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from processes import Command
-from tracking import FAST, PATIENT, Server, ask, rounds_of, run, said, start_and_kill, wait_until
+from tracking import FAST, PATIENT, PROGRESS, Server, ask, rounds_of, run, said, start_and_kill, wait_until
 
 from fedexp.cli import main
 from fedexp.config.trust import remember_address
@@ -144,6 +145,17 @@ def test_a_run_that_fails_is_told_as_failed(database: Path):
 def test_a_database_is_made_whole(empty: Path, tmp_path: Path):
     shutil.copy(empty, tmp_path / "there.db")
     assert ask(tmp_path / "there.db", "select count(*) from runs") == [(0,)]
+    assert {path.name for path in empty.parent.iterdir()} == {"mlflow.db", ".tracker.lock", PROGRESS}
+
+
+def test_a_database_in_the_making_is_progress(empty: Path, tmp_path: Path):
+    assert (empty.parent / PROGRESS).read_text().count("a statement\n") > 1000
+    with memo.lock_tracker(tmp_path, 1):
+        os.utime(tmp_path / memo.LOCK, (0, 0))
+        before = memo.progress(tmp_path, "mlflow")
+        assert memo.progress(tmp_path, "mlflow") == before
+        memo.show_progress(tmp_path)
+        assert memo.progress(tmp_path, "mlflow") != before
 
 
 def test_where_runs_go_without_a_server():
