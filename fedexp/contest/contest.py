@@ -79,8 +79,8 @@ def run_contest(plan: ContestPlan, folder: Path, jobs: int, trust: Trust) -> str
     if failed:
         print_text(text)
         raise RunError(
-            f"{len(failed)} run(s) failed, such as {display_path(failed[0].folder)}: {failed[0].message}; "
-            f"fedexp resume {display_path(folder)} tries again"
+            f"{len(failed)} run(s) failed, such as {display_path(failed[0].folder)}: {failed[0].message}"
+            f"{_retry_hint(failed, folder)}"
         )
     return text
 
@@ -97,10 +97,15 @@ def _refuse_failed(methods: Sequence[TunedMethod], failed: Sequence[PointEnd], f
         if len(method_ends) < seeds:
             outcome = f"on each of {seeds} new seed(s) the run of {first} or of {name} failed"
         end = next(iter(missing.values()))
-        raise RunError(
-            f"{outcome}, such as {display_path(end.folder)}: {end.message}; "
-            f"fedexp resume {display_path(folder)} tries again"
-        )
+        hint = _retry_hint([*missing.values()], folder)
+        raise RunError(f"{outcome}, such as {display_path(end.folder)}: {end.message}{hint}")
+
+
+def _retry_hint(failed: Sequence[PointEnd], folder: Path) -> str:
+    """What tries failed runs again; empty where each came to its end, as it would again."""
+    if all(folders.is_finished(end.folder) for end in failed):
+        return ""
+    return f"; fedexp resume {display_path(folder)} tries again"
 
 
 def _ends_of(method: TunedMethod, ends: Sequence[PointEnd], folder: Path) -> list[PointEnd]:

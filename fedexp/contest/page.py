@@ -37,12 +37,9 @@ def write(folder: Path, plan: ContestPlan, methods: Sequence[TunedMethod]) -> st
         ConfigError: no run of a method has a result, or pairs differ in data, split or budget.
     """
     search, names = methods[0].search, [method.contender.name for method in methods]
-    runs = [collect_runs([folder / "runs" / method.contender.folder], "contest")[0] for method in methods]
-    method_pairs = [
-        replace(pair, a=name, b=names[0], notes=tuple(note.replace(_FLAG, "") for note in pair.notes))
-        for name, runs_a in zip(names[1:], runs[1:], strict=True)
-        for pair in pairing.pair_methods(runs_a, runs[0], equality.UNEQUAL)
-    ]
+    all_runs = [collect_runs([folder / "runs" / method.contender.folder], "contest")[0] for method in methods]
+    method_pairs = _pairs(names, all_runs)
+    runs = [_with_new_model(method_runs) for method_runs in all_runs]
     quantity, notes = _deciding_quantity(search.metric, runs[0][0])
     comparison = replace(study.compare_methods(method_pairs, [quantity.name]), notes=notes)
     if comparison.ranks is not None:
@@ -63,6 +60,23 @@ def write(folder: Path, plan: ContestPlan, methods: Sequence[TunedMethod]) -> st
     write_page(folder / LATEX, latex.document(comparison, tables))
     write_page(folder / NAME, page)
     return f"{text}\n" + "".join(f"written  {display_path(folder / name)}\n" for name in (LATEX, NAME))
+
+
+def _pairs(names: Sequence[str], runs: Sequence[Sequence[Run]]) -> list[pairing.MethodPair]:
+    """Each method against the first; a run that failed leaves its pair out, and a note says so."""
+    pairs = []
+    for name, runs_a in zip(names[1:], runs[1:], strict=True):
+        failed = [display_path(run.folder) for run in (*runs_a, *runs[0]) if run.has_failed]
+        left_out = [f"left out, no update of any round was finite: {', '.join(failed)}"] if failed else []
+        for pair in pairing.pair_methods(_with_new_model(runs_a), _with_new_model(runs[0]), equality.UNEQUAL):
+            notes = (*left_out, *(note.replace(_FLAG, "") for note in pair.notes))
+            pairs.append(replace(pair, a=name, b=names[0], notes=notes))
+    return pairs
+
+
+def _with_new_model(runs: Sequence[Run]) -> list[Run]:
+    """The runs less those that failed, whose model is the first one."""
+    return [run for run in runs if not run.has_failed]
 
 
 def _deciding_quantity(metric: str, run: Run) -> tuple[Quantity, tuple[str, ...]]:

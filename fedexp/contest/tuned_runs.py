@@ -11,7 +11,10 @@ from fedexp.config import saved_config
 from fedexp.config.compose import resolve_config
 from fedexp.config.trust import Trust
 from fedexp.contest.methods import Contender
+from fedexp.files import run_tables
 from fedexp.files.atomic import display_path
+from fedexp.files.failure import read_failure
+from fedexp.process.exits import FAILURE
 from fedexp.process.terminal import print_text
 from fedexp.run import addresses, folders
 from fedexp.search.search import Search
@@ -41,17 +44,25 @@ def new_seeds(search: Search, count: int) -> list[int]:
 
 
 def run_all(methods: Sequence[TunedMethod], folder: Path, seeds: int, jobs: int, trust: Trust) -> list[PointEnd]:
-    """Runs what is missing, unfinished or failed; returns the ends of those that failed."""
+    """Runs what is missing or unfinished; returns the ends of all that failed, in an earlier pass too."""
     from fedexp.sweep.launchers.joblib import Joblib
 
     run_folders = [run for method in methods for run in _prepare(method, folder, seeds, trust)]
     missing = [run for run in run_folders if not folders.is_finished(run)]
-    launcher, failed = Basic() if jobs == 1 else Joblib(jobs=jobs), []
+    failed = [end for run in run_folders if run not in missing for end in _failed_ends(run)]
+    launcher = Basic() if jobs == 1 else Joblib(jobs=jobs)
     for number, (run, end) in enumerate(run_points(missing, lambda run: run, launcher, False, trust), 1):
         failed += [end] if end.code else []
         outcome = f"failed: {end.message}" if end.code else "done"
         print_text(f"run {number} of {len(missing)}: {display_path(run)} {outcome}\n")
     return failed
+
+
+def _failed_ends(run_folder: Path) -> list[PointEnd]:
+    """The end of a finished run that failed, as it would again; none of one that has a new model."""
+    if run_tables.has_new_model(run_folder / "metrics.csv"):
+        return []
+    return [PointEnd(run_folder, FAILURE, read_failure(run_folder) or "no update of any round was finite")]
 
 
 def _prepare(method: TunedMethod, folder: Path, seeds: int, trust: Trust) -> list[Path]:

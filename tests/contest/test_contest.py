@@ -191,6 +191,32 @@ def test_methods_without_a_seed_in_common_are_named_with_the_reason(whole: Path,
     )
 
 
+def drop_all_updates(metrics: Path) -> None:
+    """Makes a finished run one in which no update of any round was finite."""
+    frame = pd.read_csv(metrics)
+    frame.assign(**{"aggregator.dropped": frame["participants"]}).to_csv(metrics, index=False)
+
+
+def test_a_finished_run_that_failed_leaves_its_pair_out_on_every_pass(whole: Path, tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(whole, "contest")
+    failed = "contest/runs/algorithm=fedprox/seed=2"
+    drop_all_updates(Path(failed) / "metrics.csv")
+    for _ in range(2):
+        assert cli.main(["resume", "contest"]) == 1
+        assert complaint(capsys) == f"fedexp: 1 run(s) failed, such as {failed}: no update of any round was finite"
+    page = Path("contest/contest.md").read_text()
+    assert "* 1 pair(s): seed 1\n" in page
+    assert f"* left out, no update of any round was finite: {failed}\n" in page
+    assert re.search(r"\| algorithm=fedprox \| +1 \| ", page)
+    drop_all_updates(Path("contest/runs/algorithm=fedavg/seed=1/metrics.csv"))
+    assert cli.main(["resume", "contest"]) == 1
+    assert complaint(capsys) == (
+        "fedexp: on each of 2 new seed(s) the run of algorithm=fedavg or of algorithm=fedprox failed, such as "
+        f"{failed}: no update of any round was finite"
+    )
+
+
 def test_the_folder_of_a_contest_does_not_depend_on_the_number_of_seeds(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("fedexp.contest.contest.run_contest", lambda *_: "")
