@@ -33,7 +33,7 @@ def begin(plan: ContestPlan, folder: Path) -> tuple[ContestPlan, bool]:
     Where this contest was begun already, its plan gets the seeds that are new in this one.
 
     Raises:
-        ConfigError: the folder holds another contest, or this one with more seeds.
+        ConfigError: the folder holds another contest, or this one with more seeds, or another process works on it.
     """
     if not folders.is_contest(folder):
         with explain_unwritable(folder, "--out"):
@@ -41,6 +41,13 @@ def begin(plan: ContestPlan, folder: Path) -> tuple[ContestPlan, bool]:
         folders.link_latest(folder)
         write_atomically(folder / NAME, plan.text().encode())
         return plan, True
+    refuse_special_files(folder, writing=True)
+    with folders.lock_folder(folder):  # a plan that is being worked on must stay as it is
+        return _extend(plan, folder), False
+
+
+def _extend(plan: ContestPlan, folder: Path) -> ContestPlan:
+    """The plan that a folder holds, with the seeds that are new in this one."""
     earlier = earlier_plan(plan, folder)
     if earlier is None:
         raise ConfigError(f"{display_path(folder)} holds another contest; give another --out")
@@ -49,11 +56,10 @@ def begin(plan: ContestPlan, folder: Path) -> tuple[ContestPlan, bool]:
             f"{display_path(folder)} has {earlier.seeds} new seeds already, got --seeds {plan.seeds}; give --seeds "
             f"{earlier.seeds} or more, or another --out"
         )
-    refuse_special_files(folder, writing=True)
     extended = earlier.with_seeds(plan.seeds, looked=(folder / page.NAME).is_file())
     if extended != earlier:
         write_atomically(folder / NAME, extended.text().encode())
-    return extended, False
+    return extended
 
 
 def run_contest(plan: ContestPlan, folder: Path, jobs: int, trust: Trust) -> str:

@@ -15,6 +15,7 @@ from fedexp import cli
 from fedexp.config.trust import NO_TRUST
 from fedexp.contest.methods import Contender
 from fedexp.contest.plan import NAME, ContestPlan, load
+from fedexp.files.locks import file_lock
 from fedexp.sweep.launchers.contract import PointEnd
 
 pytestmark = pytest.mark.skipif(find_spec("optuna") is None, reason="optuna is not installed")
@@ -130,6 +131,16 @@ def test_more_seeds_are_added_to_the_same_trials(whole: Path, tmp_path: Path, mo
     )
     assert cli.main(["contest", *WORDS, *more]) == 0
     assert Path("contest/contest.md").read_text() == page
+
+
+def test_a_contest_that_is_worked_on_gets_no_more_seeds(whole: Path, tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(whole, "contest")
+    plan = Path("contest/contest.yaml").read_bytes()
+    with file_lock(Path("contest/.lock")):
+        assert cli.main(["contest", *WORDS, "--trials", "3", "--seeds", "3", "--out", "contest"]) == 2
+    assert "fedexp: contest is being run by " in complaint(capsys)
+    assert Path("contest/contest.yaml").read_bytes() == plan
 
 
 def test_personal_methods_are_tuned_and_compared_by_the_models_that_clients_use(tmp_path: Path, monkeypatch, capsys):
