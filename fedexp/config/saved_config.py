@@ -67,6 +67,24 @@ def save(folder: Path, composed: DictConfig, config: dict[str, Any]) -> None:
     write(folder, SavedConfig(config, references, choices, _plain(words), own_modules.module_digests(config)))
 
 
+def save_once(folder: Path, composed: DictConfig, config: dict[str, Any]) -> None:
+    """Saves a run's config where there is none yet.
+
+    Raises:
+        ConfigError: the one that is there was made of other words.
+    """
+    if not exists(folder):
+        save(folder, composed, config)
+        return
+    saved, wanted = set(read(folder).overrides), set(_plain(composed.hydra.overrides.task))
+    if saved != wanted:
+        missing, extra = (" ".join(sorted(words)) or "nothing else" for words in (wanted - saved, saved - wanted))
+        raise ConfigError(
+            f"{display_path(folder)} must be a run with {missing}, got one with {extra}; move it away, and it is run "
+            "again"
+        )
+
+
 def replace_part(folder: Path, role: str, node: dict[str, Any]) -> None:
     """Replaces the part of one role in the saved config."""
     saved = read(folder)

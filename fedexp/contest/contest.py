@@ -126,7 +126,13 @@ def _tune(plan: ContestPlan, method: Contender, folder: Path, jobs: int, trust: 
     search.save(method_search, folder)
     search.run_search(folder, jobs, trust)
     study = MethodTrials(folder, (), method_search)
+    trials = study.trials()
+    if running := [trial.number for trial in trials if trial.state.name == "RUNNING"]:
+        raise RunError(
+            f"{display_path(study.trial_folder(running[0]))} must have ended before the best values are chosen, but "
+            f"another process runs it; once it has, fedexp resume {display_path(folder.parents[1])} goes on"
+        )
     best = table.best(study)
     if best is None:
         raise RunError(f"all trials of {method.name} failed, see {display_path(study.folder)}; give it other values")
-    return TunedMethod(method, method_search, table.overrides(method_search.space, best), best.value, study.trials())
+    return TunedMethod(method, method_search, table.overrides(method_search.space, best), best.value, trials)

@@ -77,8 +77,7 @@ def _prepare(method: TunedMethod, folder: Path, seeds: int, trust: Trust) -> lis
             resolved = resolve_config(run_config)
             trust.refuse_untrusted(resolved, folder)
             addresses.refuse_unknown(resolved, run_folder, trust)
-            if not saved_config.exists(run_folder):
-                saved_config.save(run_folder, run_config, resolved)
+            saved_config.save_once(run_folder, run_config, resolved)
     finally:
         GlobalHydra.instance().clear()
     return run_folders

@@ -193,8 +193,7 @@ def _run_next_trial(
             trust.refuse_untrusted(configs[-1], study.root)
             run_folder = (study.trial_folder(trial.number) / seed).absolute()
             addresses.refuse_unknown(configs[-1], run_folder, trust)
-            if not saved_config.exists(run_folder):
-                saved_config.save(run_folder, run_config, resolved)
+            saved_config.save_once(run_folder, run_config, resolved)
             change_tracker.write_tracker(run_folder, tracker)
         execute(study, trial, configs)
         line = [*study.method, f"#{trial.number}: {table.outcome(study, trial.number)} ", *params]

@@ -42,6 +42,17 @@ def test_what_is_saved_is_read(tmp_path: Path):
     assert saved.overrides == ["seed=1", "tracker.uri=None"]
 
 
+def test_a_config_is_saved_once_and_one_of_other_words_is_refused(tmp_path: Path):
+    mine, other = composed("http://me:p@ssw0rd@host"), composed("http://host:1")
+    saved_config.save_once(tmp_path, mine, resolve_config(mine))
+    written = (tmp_path / "config.json").stat().st_mtime_ns
+    saved_config.save_once(tmp_path, mine, resolve_config(mine))
+    told = "must be a run with tracker.uri=http://host:1, got one with tracker.uri=http://host; move it away"
+    with pytest.raises(ConfigError, match=told):
+        saved_config.save_once(tmp_path, other, resolve_config(other))
+    assert (tmp_path / "config.json").stat().st_mtime_ns == written
+
+
 def test_no_password_is_noted(tmp_path: Path):
     save(tmp_path, composed(uri=SECRET, rounds="${seed}"))
     saved_config.replace_part(tmp_path, "tracker", {"uri": SECRET})

@@ -12,10 +12,12 @@ from command_line import complaint
 from processes import Command
 
 from fedexp import cli
+from fedexp.config import saved_config
 from fedexp.config.trust import NO_TRUST
 from fedexp.contest.methods import Contender
 from fedexp.contest.plan import NAME, ContestPlan, load
 from fedexp.files.locks import file_lock
+from fedexp.search.study import Budget, MethodTrials
 from fedexp.sweep.launchers.contract import PointEnd
 
 pytestmark = pytest.mark.skipif(find_spec("optuna") is None, reason="optuna is not installed")
@@ -225,6 +227,35 @@ def test_a_finished_run_that_failed_leaves_its_pair_out_on_every_pass(whole: Pat
     assert complaint(capsys) == (
         "fedexp: on each of 2 new seed(s) the run of algorithm=fedavg or of algorithm=fedprox failed, such as "
         f"{failed}: no update of any round was finite"
+    )
+
+
+def test_no_values_are_best_while_another_process_runs_a_trial(whole: Path, tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(whole, "contest")
+    path = Path("contest/contest.yaml")
+    path.write_text(path.read_text().replace("trials: 3", "trials: 4"))
+    method = Path("contest/search/algorithm=fedavg")
+    with MethodTrials(method, (), Budget(trials=4)).next_trial() as trial:
+        assert trial.number == 3
+        assert cli.main(["resume", "contest"]) == 1
+    assert complaint(capsys) == (
+        "fedexp: contest/search/algorithm=fedavg/all/3 must have ended before the best values are chosen, but another "
+        "process runs it; once it has, fedexp resume contest goes on"
+    )
+    assert tables(Path("contest"))["page"] == tables(whole)["page"]
+
+
+def test_runs_with_other_values_than_the_best_are_refused(whole: Path, tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(whole, "contest")
+    path = Path("contest/runs/algorithm=fedprox/seed=2/config.json")
+    (rate,) = (word for word in saved_config.read(path.parent).overrides if word.startswith("local.lr="))
+    path.write_text(path.read_text().replace(f'"{rate}"', '"local.lr=0.5"'))
+    assert cli.main(["resume", "contest"]) == 2
+    assert complaint(capsys) == (
+        f"fedexp: contest/runs/algorithm=fedprox/seed=2 must be a run with {rate}, got one with local.lr=0.5; move it "
+        "away, and it is run again"
     )
 
 
