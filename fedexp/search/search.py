@@ -6,6 +6,7 @@ Several processes may work on one folder at once, here or on machines that share
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ class Search(Budget):
         return composer, compose(composer, request)
 
     def validate(self) -> ValidRun:
-        """The first method's run at the first values, after trying every method there, and the first at all extremes.
+        """The first method's run at the first values, after trying every method at all extremes.
 
         Raises:
             ConfigError: one of them cannot work, or the methods differ in their main metric or on what it is measured.
@@ -69,23 +70,18 @@ class Search(Budget):
             GlobalHydra.instance().clear()
 
     def _validate(self, composer: Composer, config: Any) -> ValidRun:
-        first, metrics = [dimension.extreme_overrides()[0] for dimension in self.space.dimensions], {}
-        validation_holders = set()
-        for number, method in enumerate(self.space.methods):
-            words = [*method, *first, self.space.seeds[0]]
+        metrics, validation_holders = {}, set()
+        for number, (method, values) in enumerate(product(self.space.methods, self.space.extreme_overrides())):
+            words = [*method, *values, self.space.seeds[0]]  # of the same keys: then most are composed by a copy
             _, valid_run = validate_point(composer, config, self.point(number, words))
             metrics.setdefault(valid_run.exp.metrics[0], valid_run)
             validation_holders.add(valid_run.exp.evaluation.validation_at)
         if len(metrics) > 1:
             raise ConfigError(
-                f"a search must have one main metric for all methods, got {', '.join(metrics)}; set evaluation.metrics"
+                f"a search must have one main metric for all trials, got {', '.join(metrics)}; set evaluation.metrics"
             )
         if len(validation_holders) > 1:
-            raise ConfigError("a search must have one evaluation.validation_at for all methods, got clients and null")
-        for dimension in self.space.dimensions:
-            for end in dimension.extreme_overrides()[1:]:
-                method = self.space.methods[0]
-                validate_point(composer, config, self.point(0, [*method, *first, end, self.space.seeds[0]]))
+            raise ConfigError("a search must have one evaluation.validation_at for all trials, got clients and null")
         return next(iter(metrics.values()))
 
     def point(self, number: int, overrides: Sequence[str]) -> Point:

@@ -5,7 +5,7 @@
 `seed=0,1,2` is an exception: every trial is the mean over these seeds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -57,6 +57,14 @@ class Space:
     methods: tuple[tuple[str, ...], ...]
     seeds: tuple[str, ...]
     dimensions: tuple[Dimension, ...]
+
+    def extreme_overrides(self) -> Iterator[list[str]]:
+        """The overrides of all keys: every one at its first value, then each in turn at its other extreme values."""
+        first = [dimension.extreme_overrides()[0] for dimension in self.dimensions]
+        yield first
+        for number, dimension in enumerate(self.dimensions):
+            for end in dimension.extreme_overrides()[1:]:
+                yield [*first[:number], end, *first[number + 1 :]]
 
 
 def read(words: Sequence[str]) -> Space:

@@ -25,6 +25,7 @@ WORDS = (
     *("scenario.participants=3", "rounds=6", "engine=loop", "engine.workers=1"),
     *("selector=random,all", "local.lr=tag(log,interval(0.001,1e8))", "seed=0,1"),
 )
+MATCHING = ("scenario.participants=2", "aggregator=choice(fedavg,pfnm)")  # which changes the layout
 TRIALS = 7  # pruning begins after five
 SEED = ("--seed", "2")  # of draws of which some learn
 CUT = 4  # what is killed and taken up again needs no more
@@ -207,6 +208,9 @@ def test_an_edited_journal_is_one_line(
     ("words", "told"),
     [
         (("local.lr=interval(-1,1)",), "point 0 (local.lr=-1.0"),
+        ((*MATCHING, "selector=greedyfed,random"), "selector=greedyfed aggregator=pfnm"),
+        ((*MATCHING, "selector=random,greedyfed"), "selector=greedyfed aggregator=pfnm"),
+        (("dataset=choice(digits,diabetes)",), "must have one main metric for all trials, got accuracy, rmse; set"),
         (("local.lr=interval(0.1,1)", "--trials", "0"), "--trials must be an integer >= 1, got 0"),
         (("local.lr=interval(0.1,1)", "--trial", "3"), "unknown flag --trial; did you mean --trials?"),
         (("local.rl=interval(0.1,1)",), "unknown key local.rl; "),

@@ -41,6 +41,11 @@ def test_ends_are_written_as_overrides_are():
     assert Dimension("a", options=("x", "[1,2]")).extreme_overrides() == ("a=x", "a=[1,2]")
 
 
+def test_extremes_are_set_one_key_at_a_time_in_the_same_order():
+    space = read(("a=interval(1.0,2.0)", "b=choice(x,y,z)"))
+    assert list(space.extreme_overrides()) == [["a=1.0", "b=x"], ["a=2.0", "b=x"], ["a=1.0", "b=y"], ["a=1.0", "b=z"]]
+
+
 @pytest.mark.parametrize(
     ("word", "told"),
     [
