@@ -23,7 +23,6 @@ from fedexp.process.exits import resumable
 from fedexp.process.terminal import print_text
 from fedexp.run import folders
 from fedexp.search import search, table
-from fedexp.search.study import MethodTrials
 from fedexp.sweep.launchers.contract import PointEnd
 
 
@@ -125,7 +124,7 @@ def _tune(plan: ContestPlan, method: Contender, folder: Path, jobs: int, trust: 
     method_search = plan.search(method)
     search.save(method_search, folder)
     search.run_search(folder, jobs, trust)
-    study = MethodTrials(folder, (), method_search)
+    (study,) = search.open_studies(method_search, folder)
     trials = study.trials()
     if running := [trial.number for trial in trials if trial.state.name == "RUNNING"]:
         raise RunError(

@@ -29,7 +29,7 @@ from fedexp.process.terminal import print_text
 from fedexp.run import addresses, change_tracker
 from fedexp.run.validate import ValidRun
 from fedexp.search import space, table
-from fedexp.search.study import Budget, MethodTrials
+from fedexp.search.study import JOURNAL, Budget, MethodTrials
 from fedexp.search.trial import VALIDATION_ONLY, execute
 from fedexp.sweep import saved_overrides
 from fedexp.sweep.launchers.joblib import parallel
@@ -136,15 +136,32 @@ def run_search(folder: Path, jobs: int, trust: Trust, tracker: dict[str, Any] | 
             from joblib import delayed
 
             parallel(jobs)(delayed(run_trials)(folder.absolute(), 1, trust, tracker) for _ in range(jobs))
-        studies = [MethodTrials(folder, method, search) for method in search.space.methods]
+        studies = open_studies(search, folder)
         flags = () if search.config_dir is None else ("--config-dir", search.config_dir)
         return table.write_results(folder, search.space, studies, flags)
+
+
+def open_studies(search: Search, folder: Path) -> list[MethodTrials]:
+    """The trials of every method in the folder of a search.
+
+    Raises:
+        ConfigError: one of them was not drawn from the space of this search.
+    """
+    studies = [MethodTrials(folder, method, search) for method in search.space.methods]
+    for study in studies:
+        for trial in study.trials():
+            if key := search.space.foreign_key(trial):
+                raise ConfigError(
+                    f"trials must be drawn from the space of {display_path(folder / NAME)}, but {key} of trial "
+                    f"{trial.number} of {study.name} was not; restore {JOURNAL} and {NAME}, or search in another folder"
+                )
+    return studies
 
 
 def describe(folder: Path, trust: Trust) -> dict[str, Any]:
     """A search for programs: every trial, and the best of each method."""
     search = load(folder, trust)
-    studies = [MethodTrials(folder, method, search) for method in search.space.methods]
+    studies = open_studies(search, folder)
     return {"folder": folder.absolute(), "metric": search.metric, **table.describe(search.space, studies)}
 
 
@@ -155,7 +172,7 @@ def run_trials(folder: Path, share: int | None, trust: Trust, tracker: dict[str,
         with open_folder(folder), shared_cores(share), logs.restore_logging():
             composer, config = search.composer(typed=False)
             addresses.refuse_unknown(_with_tracker(resolve_config(config), tracker), folder / "0" / "0", trust)
-            studies = [MethodTrials(folder, method, search) for method in search.space.methods]
+            studies = open_studies(search, folder)
             while studies:
                 pairs = [(study, _run_next_trial(study, search, composer, config, trust, tracker)) for study in studies]
                 studies = [study for study, has_more in pairs if has_more]

@@ -33,14 +33,24 @@ class Dimension:
     is_integer: bool = False
     options: tuple[str, ...] = ()
 
+    @property
+    def distribution(self) -> Any:
+        """What Optuna draws from."""
+        from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+        if self.options:
+            return CategoricalDistribution(self.options)
+        if self.is_integer:
+            return IntDistribution(int(self.low), int(self.high), self.log, 1 if self.step is None else int(self.step))
+        return FloatDistribution(self.low, self.high, self.log, self.step)
+
     def suggest(self, trial: Any) -> str:
         """The override of a trial; a trial that has begun keeps its value."""
         if self.options:
             return f"{self.key}={trial.suggest_categorical(self.key, self.options)}"
-        if self.is_integer:
-            step = 1 if self.step is None else int(self.step)
-            return f"{self.key}={trial.suggest_int(self.key, int(self.low), int(self.high), step=step, log=self.log)}"
-        return f"{self.key}={trial.suggest_float(self.key, self.low, self.high, step=self.step, log=self.log)!r}"
+        drawn = self.distribution
+        suggest = trial.suggest_int if self.is_integer else trial.suggest_float
+        return f"{self.key}={suggest(self.key, drawn.low, drawn.high, step=drawn.step, log=drawn.log)!r}"
 
     def extreme_overrides(self) -> tuple[str, ...]:
         """The overrides that set the key to its extreme values, or to each of its options."""
@@ -57,6 +67,12 @@ class Space:
     methods: tuple[tuple[str, ...], ...]
     seeds: tuple[str, ...]
     dimensions: tuple[Dimension, ...]
+
+    def foreign_key(self, trial: Any) -> str | None:
+        """A key whose value a trial did not draw from this space, or has not though it ended; None without one."""
+        drawn, ours = trial.distributions, {dimension.key: dimension.distribution for dimension in self.dimensions}
+        needed = {**drawn, **ours} if trial.state.is_finished() else drawn
+        return next((key for key in needed if drawn.get(key) != ours.get(key)), None)
 
     def extreme_overrides(self) -> Iterator[list[str]]:
         """The overrides of all keys: every one at its first value, then each in turn at its other extreme values."""
@@ -128,7 +144,7 @@ def _dimension(override: Override) -> Dimension:
             raise ConfigError(f"{key} must be searched in at most {MAX_STEPS:,} steps, got {override.input_line}")
         values = [float(number) for number in override.sweep_string_iterator()]
         is_integer = all(isinstance(number, int) for number in (value.start, value.stop, value.step))
-        low, high, step = values[0], values[-1], float(value.step)
+        low, high, step = values[0], float(f"{values[-1]:.15g}"), float(value.step)  # 0.1 + 0.2 is 0.3
     if low is None or high is None or not low < high or (log and low <= 0):
         raise ConfigError(
             f"{key} must be searched from a smaller to a larger value, above 0 with log; got {override.input_line}"

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.maths.curve_metrics import higher_is_better
 from fedexp.process.terminal import width
 from fedexp.report.draw.markdown import Grid
 from fedexp.search.space import Space
-from fedexp.search.study import JOURNAL, MethodTrials
+from fedexp.search.study import MethodTrials
 
 _STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING")
 
@@ -81,17 +80,8 @@ def outcome(study: MethodTrials, number: int) -> str:
 
 
 def overrides(space: Space, trial: Any) -> list[str]:
-    """The hyperparameters of a trial as overrides of the command line.
-
-    Raises:
-        ConfigError: the trial has none for one of the dimensions, so the journal is not the one of this search.
-    """
-    try:
-        return [dimension.suggest(trial) for dimension in space.dimensions]
-    except ValueError as error:
-        raise ConfigError(
-            f"trial {trial.number} must have all hyperparameters of the search: {error}; restore {JOURNAL}"
-        ) from error
+    """The hyperparameters of a trial as overrides of the command line."""
+    return [dimension.suggest(trial) for dimension in space.dimensions]
 
 
 def command(study: MethodTrials, space: Space, flags: tuple[str, ...] = ()) -> str:

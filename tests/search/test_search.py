@@ -181,6 +181,18 @@ def test_a_line_that_a_killed_process_did_not_finish_counts_for_nothing(whole: P
     assert (folder / "search.csv").read_bytes() == (whole / "search.csv").read_bytes()
 
 
+@pytest.mark.parametrize("other", ["interval(0.3,0.4)", "interval(0.001,1e8)", "choice(0.1,0.2)"])
+def test_trials_of_another_space_are_refused(whole: Path, tmp_path: Path, capsys, other: str):
+    folder = tmp_path / "edited"
+    shutil.copytree(whole, folder)
+    settings = (folder / "search.yaml").read_text().replace("trials: 7", "trials: 8")
+    (folder / "search.yaml").write_text(settings.replace("tag(log,interval(0.001,1e8))", other))
+    assert cli.main(["resume", str(folder)]) == 2
+    told = "but local.lr of trial 0 of selector=random was not; restore study.journal and search.yaml, or search in"
+    assert told in complaint(capsys)
+    assert not list(folder.glob("*/7")), "no trial begins"
+
+
 def without_last_value(line: str) -> str:
     return re.sub(r'"values":\[[^]]*\]', '"values":null', line)
 

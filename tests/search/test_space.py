@@ -1,9 +1,13 @@
 """What words mean to a search, by hand."""
 
+from importlib.util import find_spec
+from pathlib import Path
+
 import pytest
 
 from fedexp.core.errors import ConfigError
 from fedexp.search.space import Dimension, read
+from fedexp.search.study import Budget, MethodTrials
 
 
 def test_words_sorted_by_what_they_ask():
@@ -32,13 +36,31 @@ def test_every_combination_of_lists_is_a_method():
 
 def test_ranges_end_at_their_last_value():
     assert read(("a=range(1,6,step=2)",)).dimensions == (Dimension("a", 1.0, 5.0, step=2.0, is_integer=True),)
-    assert read(("a=range(0.1,0.5,step=0.2)",)).dimensions[0].high == pytest.approx(0.3)
+    assert read(("a=range(0.1,0.5,step=0.2)",)).dimensions[0].high == 0.3
 
 
 def test_ends_are_written_as_overrides_are():
     assert Dimension("a", 1.0, 5.0, is_integer=True).extreme_overrides() == ("a=1", "a=5")
     assert Dimension("a", 0.5, 1e-7).extreme_overrides() == ("a=0.5", "a=1e-07")
     assert Dimension("a", options=("x", "[1,2]")).extreme_overrides() == ("a=x", "a=[1,2]")
+
+
+@pytest.mark.skipif(find_spec("optuna") is None, reason="optuna is not installed")
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("a=interval(0.1,0.3)", "a=tag(log,interval(1,1000))", "a=int(interval(1.5,7.2))", "a=choice(x,[1,2])"),
+        *("a=range(1,6,step=2)", "a=range(0.1,0.5,step=0.2)", "a=range(0,1,step=0.1)", "a=range(0.3,7,step=0.7)"),
+    ],
+)
+def test_a_trial_knows_its_own_space_from_others(word: str, tmp_path: Path):
+    space = read((word,))
+    with MethodTrials(tmp_path, (), Budget(trials=1)).next_trial() as trial:
+        space.dimensions[0].suggest(trial)
+    (drawn,) = MethodTrials(tmp_path, (), Budget(trials=1)).trials()
+    assert space.foreign_key(drawn) is None
+    assert read(("a=interval(0.1,0.35)",)).foreign_key(drawn) == "a"
+    assert read(("b=interval(0.1,0.3)",)).foreign_key(drawn) == "a"
 
 
 def test_extremes_are_set_one_key_at_a_time_in_the_same_order():
