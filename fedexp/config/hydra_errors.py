@@ -34,6 +34,7 @@ LOGGING_ERRORS = (AssertionError, AttributeError, ImportError, KeyError, OSError
 
 _NUMBER = r"[-+.\deE]+"
 _SEARCH_SPACE = rf"(log|log_?uniform|uniform|float)\((interval\()?(?P<low>{_NUMBER}),(?P<high>{_NUMBER})\)+"
+_NULL_CHOICE = r"(?i)choice\((?P<values>([^()\[\]{}]*,)?\s*null\s*(,[^()]*)?)\)"
 ListKeys = Callable[[], Sequence[str]]
 
 
@@ -108,6 +109,10 @@ def explain_unreadable(override: str) -> str:
         interval = f"interval({bounds['low']},{bounds['high']})"
         scales = f"'{key}=tag(log,{interval})' on a logarithmic scale, or '{key}={interval}'"
         return f"cannot read {override!r}; fedexp search takes {scales}"
+    if listed := re.search(_NULL_CHOICE, override):
+        values = listed["values"].replace(", ", ",")
+        hint = f"but a list does: {key}={values} (in a search each of its values is a method)"
+        return f"cannot read {override!r}; choice takes no null, {hint}"
     return f"cannot read {override!r}; close brackets and quotes, and quote a value with special signs: {key}='\"...\"'"
 
 

@@ -46,6 +46,7 @@ def refusal(*overrides, conf=None):
     return "nothing was refused"
 
 
+NO_NULL, EACH = "choice takes no null, but a list does", "(in a search each of its values is a method)"
 SPECIAL = "close brackets and quotes, and quote a value with special signs"
 
 
@@ -116,6 +117,8 @@ SPECIAL = "close brackets and quotes, and quote a value with special signs"
         ("model.hidden=[1,2", f"cannot read 'model.hidden=[1,2'; {SPECIAL}: model.hidden='\"...\"'"),
         ("seed==3", f"cannot read 'seed==3'; {SPECIAL}: seed='\"...\"'"),
         ("a b=3", "cannot read 'a b=3'; 'a b' is no key"),
+        ("seed=choice(5, null)", f"cannot read 'seed=choice(5, null)'; {NO_NULL}: seed=5,null {EACH}"),
+        ("seed=choice('null',5", f"cannot read \"seed=choice('null',5\"; {SPECIAL}: seed='\"...\"'"),
         # a combination
         (
             "stop=simulated_time",
