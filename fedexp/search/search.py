@@ -70,6 +70,7 @@ class Search(Budget):
             GlobalHydra.instance().clear()
 
     def _validate(self, composer: Composer, config: Any) -> ValidRun:
+        self.space.refuse_useless()
         metrics, validation_holders = {}, set()
         for number, (method, values) in enumerate(product(self.space.methods, self.space.extreme_overrides())):
             words = [*method, *values, self.space.seeds[0]]  # of the same keys: then most are composed by a copy

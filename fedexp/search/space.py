@@ -5,6 +5,7 @@
 `seed=0,1,2` is an exception: every trial is the mean over these seeds.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -14,10 +15,13 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, RangeSweep
 from hydra.errors import HydraException
 
+from fedexp.config import roles
 from fedexp.config.hydra_errors import explain
+from fedexp.config.override_text import key_of
 from fedexp.core.errors import ConfigError
 
 LOG = "log"
+TRAINING = ("evaluation.client_losses", "evaluation.fine_tune_epochs")  # of `evaluation`, what changes models
 MAX_STEPS = 100_000  # steps of a range
 
 
@@ -68,6 +72,27 @@ class Space:
     seeds: tuple[str, ...]
     dimensions: tuple[Dimension, ...]
 
+    def refuse_useless(self) -> None:
+        """Refuses what cannot tell good values from bad ones.
+
+        Raises:
+            ConfigError: a value is listed twice, a key changes no result, or trials would be judged differently.
+        """
+        _refuse_twice(self.seeds)
+        _refuse_twice([" ".join(method) for method in self.methods])
+        for dimension in self.dimensions:
+            _refuse_twice([f"{dimension.key}={option}" for option in dimension.options])
+            if _changes_no_result(key_of(dimension.key)):
+                raise ConfigError(f"{dimension.key} changes no result, so a search must have one value of it")
+        varied = [*(dimension.key for dimension in self.dimensions), *self.methods[0]]
+        for key in (key for key in map(key_of, varied) if key.startswith("evaluation.") and key not in TRAINING):
+            raise ConfigError(f"{key} must have one value in a search, which judges all trials alike")
+        if any(word.lower() == "evaluation.validation=false" for word in self.fixed):
+            raise ConfigError(
+                "evaluation.validation must be true in a search, which judges trials on validation data, got false; "
+                "leave it out"
+            )
+
     def foreign_key(self, trial: Any) -> str | None:
         """A key whose value a trial did not draw from this space, or has not though it ended; None without one."""
         drawn, ours = trial.distributions, {dimension.key: dimension.distribution for dimension in self.dimensions}
@@ -109,6 +134,18 @@ def read(words: Sequence[str]) -> Space:
         str(override.input_line) for key, override in last.items() if not override.is_sweep_override() and key != "seed"
     ]
     return Space(tuple(fixed), tuple(methods), seeds, dimensions)
+
+
+def _refuse_twice(values: Sequence[str]) -> None:
+    """Raises ConfigError if a value is listed twice."""
+    if twice := [value for number, value in enumerate(values) if value in values[:number]]:
+        raise ConfigError(f"a search must have each listed value once, got {twice[0]} twice; leave one out")
+
+
+def _changes_no_result(key: str) -> bool:
+    from fedexp.run.state.checkpoint import NEUTRAL_KEYS  # it brings PyTorch
+
+    return re.split("[./]", key)[0] in NEUTRAL_KEYS or roles.changes_no_result(key)
 
 
 def _parse(words: Sequence[str]) -> list[Override]:

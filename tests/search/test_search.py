@@ -222,6 +222,7 @@ def test_an_edited_journal_is_one_line(
         (("local.lr=interval(-1,1)",), "point 0 (local.lr=-1.0"),
         ((*MATCHING, "selector=greedyfed,random"), "selector=greedyfed aggregator=pfnm"),
         ((*MATCHING, "selector=random,greedyfed"), "selector=greedyfed aggregator=pfnm"),
+        (("algorithm=fedavg,fedavg", "local.lr=interval(0.1,1)"), "got algorithm=fedavg twice; leave one out"),
         (("dataset=choice(digits,diabetes)",), "must have one main metric for all trials, got accuracy, rmse; set"),
         (("local.lr=interval(0.1,1)", "--trials", "0"), "--trials must be an integer >= 1, got 0"),
         (("local.lr=interval(0.1,1)", "--trial", "3"), "unknown flag --trial; did you mean --trials?"),

@@ -1,5 +1,6 @@
 """What words mean to a search, by hand."""
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -61,6 +62,43 @@ def test_a_trial_knows_its_own_space_from_others(word: str, tmp_path: Path):
     assert space.foreign_key(drawn) is None
     assert read(("a=interval(0.1,0.35)",)).foreign_key(drawn) == "a"
     assert read(("b=interval(0.1,0.3)",)).foreign_key(drawn) == "a"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("algorithm=fedavg,fedavg",), "a search must have each listed value once, got algorithm=fedavg twice; leave"),
+        (("local.momentum=0.5,0.50",), "got local.momentum=0.5 twice"),
+        (("seed=0,1,0",), "got seed=0 twice"),
+        (("local.epochs=choice(1,2,1)",), "got local.epochs=1 twice"),
+        (("tracker=choice(none,mlflow)",), "tracker changes no result, so a search must have one value of it"),
+        (("engine=choice(loop,stacked)",), "engine changes no result"),
+        (("hydra.run.dir=choice(a,b)",), "hydra.run.dir changes no result"),
+        (("hydra/launcher=choice(basic,joblib)",), "hydra/launcher changes no result"),
+        (("pictures=choice(true,false)",), "pictures changes no result"),
+        (("++checkpoint_s=interval(1,2)",), "checkpoint_s changes no result"),
+        (
+            ("evaluation.validation_fraction=interval(0.01,0.5)",),
+            "evaluation.validation_fraction must have one value in a search, which judges all trials alike",
+        ),
+        (("evaluation.metrics=[accuracy],[f1]",), "evaluation.metrics must have one value in a search"),
+        (("evaluation.validation=False",), "evaluation.validation must be true in a search, which judges trials on"),
+    ],
+)
+def test_what_cannot_tell_good_values_from_bad_ones_is_refused(words: tuple[str, ...], told: str):
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        read((*words, "local.lr=interval(0.1,1)")).refuse_useless()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("engine.precision=choice(float32,bf16)",), ("evaluation.fine_tune_epochs=choice(1,5)",), ("seed=0,1",)),
+        *(("evaluation.client_losses=running,exact",), ("evaluation.validation=true",), ("engine=loop,stacked",)),
+    ],
+)
+def test_what_may_tell_them_is_left(words: tuple[str, ...]):
+    read((*words, "local.lr=interval(0.1,1)")).refuse_useless()
 
 
 def test_extremes_are_set_one_key_at_a_time_in_the_same_order():
