@@ -7,7 +7,8 @@ Local, central and federated training of the same data may always be compared. W
 what sets them apart: it is told and not refused.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,6 +73,22 @@ def have_same_data(a: Run, b: Run) -> bool:
 def have_same_split(a: Run, b: Run) -> bool:
     """Whether the clients of two runs train on the same examples, and so hold out the same."""
     return not _digest_difference(a, b, "split_sha256")
+
+
+def refuse_shared_runs(pairs: Sequence[tuple[Run, Run]], names: tuple[str, str]) -> None:
+    """Raises ConfigError where a run is in several pairs: these would not be independent."""
+    for side, other in ((0, 1), (1, 0)):
+        partners: dict[Path, list[Run]] = {}
+        for pair in pairs:
+            partners.setdefault(pair[side].folder, []).append(pair[other])
+        for folder, runs in partners.items():
+            if len(runs) > 1:
+                federations = ", ".join(dict.fromkeys(str(run.choices.get("federation")) for run in runs))
+                raise ConfigError(
+                    f"{display_path(folder)} of {names[side]} can have one partner, since pairs that share a run are "
+                    f"not independent, got {len(runs)} (federation {federations}); pick one by KEY=VALUE, e.g. "
+                    f"federation={runs[0].choices.get('federation')}"
+                )
 
 
 def require_comparable(a: Run, b: Run, unequal: Collection[str] = ()) -> None:

@@ -158,7 +158,7 @@ def _method_pair(method_a: _Method, method_b: _Method, names: tuple[str, str], u
     pairs = tuple((a, b) for a in runs_a for b in runs_b if equality.have_same_data(a, b))
     if not pairs:
         raise ConfigError(f"{names[0]} and {names[1]} cannot be compared: {_why_unpaired(method_a, method_b)}")
-    _refuse_shared_runs(pairs, names)
+    equality.refuse_shared_runs(pairs, names)
     for pair in pairs:
         equality.require_comparable(*pair, unequal)
     notes = [*method_a.notes, *method_b.notes]
@@ -171,22 +171,6 @@ def _method_pair(method_a: _Method, method_b: _Method, names: tuple[str, str], u
     return MethodPair(
         *names, _block_names([b for _, b in pairs]), pairs, tuple(_differing_settings(*pairs[0])), tuple(notes)
     )
-
-
-def _refuse_shared_runs(pairs: Sequence[tuple[Run, Run]], names: tuple[str, str]) -> None:
-    """Raises ConfigError where a run is in several pairs: these would not be independent."""
-    for side, other in ((0, 1), (1, 0)):
-        partners: dict[Path, list[Run]] = {}
-        for pair in pairs:
-            partners.setdefault(pair[side].folder, []).append(pair[other])
-        for folder, runs in partners.items():
-            if len(runs) > 1:
-                federations = ", ".join(dict.fromkeys(str(run.choices.get("federation")) for run in runs))
-                raise ConfigError(
-                    f"{display_path(folder)} of {names[side]} can have one partner, since pairs that share a run are "
-                    f"not independent, got {len(runs)} (federation {federations}); pick one by KEY=VALUE, e.g. "
-                    f"federation={runs[0].choices.get('federation')}"
-                )
 
 
 def _block_names(runs: Sequence[Run]) -> tuple[str, ...]:

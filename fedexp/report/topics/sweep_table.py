@@ -242,10 +242,8 @@ def _warnings(table: pd.DataFrame, points: Sequence[RankedRun], column: str) -> 
         lines.append(f"the curves span {min(spans)} to {max(spans)} rounds: a shorter one encloses a smaller area")
     without_area = int((table[f"{column} AUC mean"].isna() & (table["seeds"] > 0)).sum())
     if without_area:
-        lines.append(
-            f"{without_area} of {len(table)} rows have no area: with one of their seeds the curve has fewer than two "
-            "evaluated rounds, or no end"
-        )
+        reason = "with one of their seeds the curve has fewer than two evaluated rounds, or no end"
+        lines.append(f"{without_area} of {len(table)} rows have no area: {reason}")
     if len(set(table["seeds"].tolist())) > 1:
         lines.append("not every row is the mean over the same number of seeds")
     return lines
