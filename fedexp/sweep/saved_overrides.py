@@ -80,7 +80,7 @@ def _demand_setting(word: Override, path: Path) -> None:
 
 def _demand_plain_references(word: Override, path: Path) -> None:
     """Refuses a word that could read more than the config itself, such as the environment of who resumes."""
-    text = str(word.input_line)
+    text = _unescape(str(word.input_line))
     if len(_REFERENCE.findall(text)) < text.count("${"):
         raise ConfigError(
             f"{display_path(path)}: a setting must refer to keys of the config alone, got {text}; write the value in "
@@ -120,12 +120,17 @@ def _demand(right: bool, word: Override, wanted: str, path: Path) -> bool:
 def _parse_words(texts: Any, path: Path) -> list[Override]:
     if not isinstance(texts, list) or not all(isinstance(word, str) for word in texts):
         raise ConfigError(f"{display_path(path)} must hold the words of a sweep as texts; restore it")
-    if math.prod(max(1, text.count("${")) for text in texts) > MOST_COPIES:
+    if math.prod(max(1, _unescape(text).count("${")) for text in texts) > MOST_COPIES:
         raise ConfigError(f"{display_path(path)} must have fewer references in the words of a sweep; write values out")
     try:
         return OverridesParser.create().parse_overrides(texts)
     except HydraException as error:
         raise ConfigError(f"{display_path(path)} must hold the words of a sweep: {first_line(error)}") from error
+
+
+def _unescape(text: str) -> str:
+    """A word without backslashes: Hydra reads escaped braces as those of a reference."""
+    return text.replace("\\", "")
 
 
 def _key(word: Override) -> str:

@@ -222,10 +222,11 @@ def test_a_point_that_is_a_file_is_told(sweep: dict[str, Any], capsys):
     assert "many/1 must be the folder of the point, but is a file; remove it" in "".join(capsys.readouterr())
 
 
+@pytest.mark.parametrize("text", ["${oc.env:MINE}", r"$\{oc.env:MINE\}"])
 @pytest.mark.parametrize("key", ["rounds", "local.lr", "data_dir", "selector._target_", "model"])
-def test_it_does_not_learn_the_readers_environment(key: str, sweep: dict[str, Any], capsys, monkeypatch):
+def test_it_does_not_learn_the_readers_environment(key: str, text: str, sweep: dict[str, Any], capsys, monkeypatch):
     monkeypatch.setenv("MINE", "s3cr3t")
-    sweep["hydra"]["overrides"]["task"].append(f"{key}=${{oc.env:MINE}}")
+    sweep["hydra"]["overrides"]["task"].append(f"{key}={text}")
     write(sweep)
     assert "must refer to keys of the config alone" in (said := refusal(capsys, "resume", "many"))
     assert "s3cr3t" not in said
