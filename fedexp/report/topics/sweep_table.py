@@ -240,7 +240,8 @@ def _warnings(table: pd.DataFrame, points: Sequence[RankedRun], column: str) -> 
     spans = {int(np.ptp(rounds)) for rounds in evaluated_rounds if len(rounds)}
     if len(spans) > 1:
         lines.append(f"the curves span {min(spans)} to {max(spans)} rounds: a shorter one encloses a smaller area")
-    without_area = int((table[f"{column} AUC mean"].isna() & (table["seeds"] > 0)).sum())
+    areas = zip(table["seeds"].tolist(), table[f"{column} AUC mean"].isna().tolist(), strict=True)
+    without_area = sum(seeds > 0 and lacking for seeds, lacking in areas)
     if without_area:
         reason = "with one of their seeds the curve has fewer than two evaluated rounds, or no end"
         lines.append(f"{without_area} of {len(table)} rows have no area: {reason}")
