@@ -77,10 +77,10 @@ def have_same_split(a: Run, b: Run) -> bool:
 
 def refuse_shared_runs(pairs: Sequence[tuple[Run, Run]], names: tuple[str, str]) -> None:
     """Raises ConfigError where a run is in several pairs: these would not be independent."""
-    for side, other in ((0, 1), (1, 0)):
+    for side, partner_side in ((0, 1), (1, 0)):
         partners: dict[Path, list[Run]] = {}
         for pair in pairs:
-            partners.setdefault(pair[side].folder, []).append(pair[other])
+            partners.setdefault(pair[side].folder, []).append(pair[partner_side])
         for folder, runs in partners.items():
             if len(runs) > 1:
                 federations = ", ".join(dict.fromkeys(str(run.choices.get("federation")) for run in runs))

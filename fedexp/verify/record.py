@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,7 +116,7 @@ class RunRecord:
     @cached_property
     def surroundings(self) -> list[dict[str, str]]:
         """The environments of the run: those of the saved states, and the one of the summary; none if unknown."""
-        saved, summary = [place for state in self.saved_states for place in state.surroundings], self.summary or {}
+        saved, summary = [*chain(*(state.surroundings for state in self.saved_states))], self.summary or {}
         texts = {
             "engine": (summary.get("engine") or {}).get("name"),
             "torch": (summary.get("versions") or {}).get("torch"),

@@ -115,8 +115,8 @@ def read(path: Path, config: dict[str, Any], device: torch.device) -> Checkpoint
         return None
     if changed := changed_keys(content["config"], config):
         raise ConfigError(f"{path} belongs to another config: {changed}; restore these keys or start a new run")
-    known = [*content.get(EARLIER, []), content.get("surroundings", {})]
-    parsed, surroundings = _parse_state(content, device), [environment for environment in known if environment]
+    environments = [*content.get(EARLIER, []), content.get("surroundings", {})]
+    parsed, surroundings = _parse_state(content, device), [environment for environment in environments if environment]
     return Checkpoint(parsed, content["engine"], surroundings, content.get("inputs", {}))
 
 
