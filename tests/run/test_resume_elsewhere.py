@@ -1,5 +1,6 @@
 """A run that goes on in another environment: it says so, and `verify` does not call it false."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,9 @@ import torch
 from kept import kept_bytes
 
 from fedexp.cli import main
+from fedexp.config import saved_config
 from fedexp.run import environment
+from fedexp.simulation.build_world import build_experiment
 from fedexp.training.engine import contract
 
 WORDS = (
@@ -83,5 +86,10 @@ def test_stacked_rows_go_on_with_as_many_workers(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(contract, "usable_cores", lambda: 3)
     assert main(["resume", str(tmp_path / "run")]) == 0
     assert torch.load(tmp_path / "run" / "state.pt", weights_only=True)["surroundings"]["workers"] == "2"
+    exp = build_experiment({**saved_config.read_config(tmp_path / "run")})
+    assert environment.keep_workers(exp, [{"workers": "2"}]).engine.workers == 2
+    asked = replace(exp, engine=replace(exp.engine, workers=1))
+    assert environment.keep_workers(asked, [{"workers": "2"}]).engine.workers == 1
+    assert environment.keep_workers(exp, [{}]).engine.workers == "auto"
     assert kept_bytes(tmp_path / "run") == kept_bytes(tmp_path / "whole")
     assert (tmp_path / "run" / "digests.csv").read_bytes() == (tmp_path / "whole" / "digests.csv").read_bytes()

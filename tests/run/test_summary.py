@@ -7,8 +7,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from worlds import world_of
 
 from fedexp.run.run import run
+from fedexp.run.summary import figures, read_metrics
 
 
 def summary(folder: Path) -> dict[str, Any]:
@@ -34,6 +36,25 @@ def test_further_metrics_and_the_clients_own_models_have_their_last_values(
     assert finals == ["final_macro_f1", "final_accuracy", "final_personal_macro_f1"]
     assert told["final_accuracy"] == last["test_accuracy"]
     assert told["final_personal_macro_f1"] == last["personal_macro_f1"]
+
+
+def test_what_the_last_round_lacks_has_no_end_and_no_area(tiny: Callable[..., dict[str, Any]], tmp_path: Path):
+    """An earlier value would be too good: cells are empty where a number has no bound."""
+    words = ("rounds=3", "evaluation.metrics=[accuracy,macro_f1]", "algorithm=dp_sgd", "local.batch_size=4")
+    config = tiny(*words)
+    run(config, tmp_path)
+    world, table = world_of(config), read_metrics(tmp_path / "metrics.csv")
+
+    def facts() -> dict[str, Any]:
+        found = figures(world.exp, world, world.initial_state(), table, ())
+        return {**found, "epsilon": found["privacy"]["epsilon_pld"]}
+
+    names = ("final_accuracy", "accuracy_auc", "loss_auc", "final_macro_f1", "epsilon")
+    assert None not in [facts()[name] for name in names]
+    columns = ["test_accuracy", "test_loss", "test_macro_f1", "privacy.epsilon_pld"]
+    table.loc[2, columns] = float("nan")
+    assert [facts()[name] for name in names] == [None] * 5
+    assert facts()["best_accuracy"] == table["test_accuracy"].max()
 
 
 def test_nothing_is_said_of_own_models_where_none_is_measured(tiny: Callable[..., dict[str, Any]], tmp_path: Path):

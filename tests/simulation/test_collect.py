@@ -25,6 +25,7 @@ GROUPED = [
     ("selector=afl",),
     ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3"),
     ("server_optimizer=adam",),
+    ("evaluation.local_models=true", "evaluation.test=false"),
 ]
 WHOLE = [
     ("aggregator=krum", "aggregator=krum"),

@@ -188,6 +188,8 @@ def test_whole_numbers_beyond_64_bits_are_numbers(mine, tmp_path):
     text = ROWS.replace("10,f", "20000000000000000000,f").replace("30,m", "60000000000000000000,m")
     dataset = mine(text, ignore=["days", "fever", "ward", "sex"])
     assert loaded(dataset, tmp_path).train.x.tolist() == [[-1], [1]]
+    declared = loaded(mine(text, ignore=["days", "fever", "ward", "sex"], categories=["age"]), tmp_path)
+    assert declared.columns[0].categories == ("20000000000000000000", "60000000000000000000")
 
 
 def test_targets_beyond_float32_are_refused(mine, tmp_path):

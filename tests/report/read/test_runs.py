@@ -39,6 +39,14 @@ def test_what_a_folder_tells(make_run):
     assert all(map(math.isnan, run.column("selector.converged")))
 
 
+def test_the_end_of_a_finished_run_is_its_last_round_and_of_another_the_last_that_was_evaluated(make_run, tmp_path):
+    accuracy = [0.25, 0.5, None]
+    for name, finished, end, area in (("ended", True, None, None), ("at_work", False, 0.5, 0.375)):
+        make_run(name, accuracy=accuracy, finished=finished)
+        ((run,), _) = runs.collect_runs([tmp_path / name])
+        assert (run.final("test_accuracy"), run.area("test_accuracy")) == (end, area)
+
+
 def test_a_line_that_was_cut_off_is_not_read(make_run):
     folder = make_run("a", accuracy=(0.4, 0.6))
     with (folder / "metrics.csv").open("a") as file:

@@ -138,11 +138,12 @@ def test_the_mean_of_a_row_is_that_of_all_its_seeds_or_none(point, make_run, tmp
     point(0, "a=1", "seed=0", high=3.0)
     point(1, "a=1", "seed=1", high=1.0)
     point(2, "a=2", "seed=0", high=0.5)
-    words = ["a=2", "seed=1", *FIXED]
-    make_run("sweep/3", seed=1, metrics={"validation_loss": [9.0, 9.0, 9.0, None]}, overrides=words)
+    words, ends = ["a=2", "seed=1", *FIXED], [0.5, 0.5, 0.5, None]
+    make_run("sweep/3", seed=1, metrics={"validation_loss": ends, "validation_accuracy": ends}, overrides=words)
     told, table = sweep_table.conclude(tmp_path / "sweep"), rank(tmp_path / "sweep")
     assert table["a"].astype(str).tolist() == ["1", "2"]
     assert table["rank"].isna().tolist() == [False, True]
+    assert table["final validation accuracy"].isna().tolist() == [False, True]
     assert "1 of 2 rows have no area: with one of their seeds the curve has fewer than two evaluated rounds" in told
 
 

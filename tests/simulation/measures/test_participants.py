@@ -9,7 +9,7 @@ from torch.func import functional_call
 from worlds import world_of
 
 from fedexp.core.values import Uploads
-from fedexp.simulation.measures.participants import COLUMNS
+from fedexp.simulation.measures.participants import COLUMNS, columns
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.world import World
@@ -47,6 +47,8 @@ def test_empty_cells_in_rounds_without_evaluation_and_without_participants(tiny:
     )
 
 
-def test_nothing_is_added_unless_asked_for(tiny: Tiny):
-    world = world_of(tiny())
+@pytest.mark.parametrize("words", [(), ("evaluation.local_models=true", "evaluation.test=false")], ids=" ".join)
+def test_nothing_is_added_unless_asked_for_and_measurable(tiny: Tiny, words: tuple[str, ...]):
+    world = world_of(tiny(*words))
+    assert columns(world.exp) == ()
     assert not any(set(COLUMNS) & row.keys() for _, row, _ in run_rounds(world.exp, world, world.initial_state()))
