@@ -35,7 +35,8 @@ def find_file(directory: Path, folder: str, stem: str, shape: tuple[int, ...], c
         if content_size == size:
             return path
         if content_size is not None:
-            faults.append(f"{path} holds {content_size:,} bytes, must hold {size:,}")
+            subject = f"{path} is cut off, or another file: its end says that it" if path.suffix == ".gz" else path
+            faults.append(f"{subject} holds {content_size:,} bytes, must hold {size:,}")
     raise ConfigError(f"{'; '.join(faults) or f'no {folder}/{stem}.gz in {directory}'} ({cure})")
 
 

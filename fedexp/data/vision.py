@@ -233,7 +233,8 @@ def download(collection: Collection, directory: Path) -> None:
                     kind(str(temporary_folder), train=train, download=True, **split_argument) for train in (True, False)
                 ]
         except (RuntimeError, OSError) as error:
-            raise ConfigError(f"could not download {collection.kind}: {first_line(error)}") from None
+            reason = " ".join(str(error).split())  # torchvision tells it on the last of several lines
+            raise ConfigError(f"could not download {collection.kind}: {reason}") from None
         del downloads
         for path in find_files(collection, temporary_folder):
             target = directory / path.relative_to(temporary_folder)
