@@ -24,3 +24,21 @@ def test_the_table_is_made_again():
         made = thresholds.summary(thresholds.read(FOLDER / "thresholds.csv"))
     with (FOLDER / "threshold_counts.csv").open(newline="") as file:
         assert list(csv.reader(file)) == made
+
+
+def test_the_page_says_how_many_counts_differ_from_those_of_the_runs():
+    """The distances are of a CPU with AVX-512, the runs of one with AVX2."""
+    with imported(FOLDER, "thresholds") as (thresholds,):
+        distances = thresholds.read(FOLDER / "thresholds.csv")
+        counts = {key: thresholds.clusters(matrix, 6.0) for key, matrix in distances.items()}
+    differing, people = [], [setting for setting in thresholds.PUBLISHED if not setting.startswith("personal")]
+    with (FOLDER.parents[1] / "replays" / "clustered_har" / "results.csv").open(newline="") as file:
+        for line in csv.DictReader(file):
+            setting, _, number = line["cell"].partition(", ")
+            key = (setting.replace(" ", "_"), int(line["seed"]))
+            if key[0] in people and number == "clusters":
+                differing.append(counts[key] != float(line["value"]))
+    five = [counts["five_persons", seed] for seed in range(8)]
+    text = " ".join((FOLDER / "README.md").read_text().split())
+    assert f"{sum(differing)} of the {len(differing)} counts of people at threshold 6 differ" in text
+    assert f"five people make {min(five)} to {max(five)} clusters instead of" in text
