@@ -223,13 +223,13 @@ def test_messages_name_arguments_of_functions():
 
 
 def test_a_folder_that_holds_a_run_is_gone_on_with_by_a_function():
-    place = "p/a b=c,d'e"
-    run(*TINY, folder=place, quiet=True)
-    said = f"{place} already holds a run; use fedexp.resume({place!r}) or another folder"
+    folder = "p/a b=c,d'e"
+    run(*TINY, folder=folder, quiet=True)
+    said = f"{folder} already holds a run; use fedexp.resume({folder!r}) or another folder"
     with pytest.raises(ConfigError, match=re.escape(said)):
-        run(*TINY, folder=place, quiet=True)
+        run(*TINY, folder=folder, quiet=True)
     with pytest.raises(ConfigError, match=re.escape(said)):
-        sweep(*TINY, seed=[0, 1], folder=place, quiet=True)
+        sweep(*TINY, seed=[0, 1], folder=folder, quiet=True)
 
 
 def test_modules_are_trusted_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -100,13 +100,15 @@ class Finished:
 
     def _table(self, name: str) -> "pd.DataFrame":
         """A table of the folder, which is read once from when the run has ended."""
+        if name in self._tables:
+            return self._tables[name]
         if not (self.folder / name).is_file():
             raise ConfigError(f"{display_path(self.folder)} has no {name}; the run did not write it")
-        if not self.is_finished:
-            return run_tables.read_frame(self.folder / name)
-        if name not in self._tables:
-            self._tables[name] = run_tables.read_frame(self.folder / name)
-        return self._tables[name]
+        is_final = self.is_finished  # before the table is read: the run may end meanwhile
+        table = run_tables.read_frame(self.folder / name)
+        if is_final:
+            self._tables[name] = table
+        return table
 
 
 def load(folder: str | PathLike[str], trust_modules: Sequence[str] = ()) -> Finished:

@@ -201,6 +201,8 @@ def test_a_pacing_on_a_fleet_of_equals_is_said():
             "fleet.bandwidth_mbit does nothing with fleet.classes",
         ),
         (("fleet.jitter_range=0", "fleet.jitter_std=0.2"), "fleet.jitter_std does nothing with fleet.jitter_range=0.0"),
+        (("fleet.jitter_std=0", "fleet.jitter_range=0.3"), "fleet.jitter_range does nothing with fleet.jitter_std=0.0"),
+        (("fleet.jitter_std=0", "fleet.jitter_range=0"), None),
         (("fleet.trace=x.csv", "fleet.speed_high=200"), "fleet.speed_high does nothing with fleet.trace"),
         (("fleet.classes=[[1,20]]", "fleet.bandwidth_mbit=2", "fleet.jitter_std=0.2"), None),
         (("pacing.exponent=3", "fleet.dropout=0.1", "fleet.dropout_in=upload"), None),

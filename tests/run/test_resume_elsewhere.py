@@ -88,8 +88,8 @@ def test_stacked_rows_go_on_with_as_many_workers(tmp_path: Path, monkeypatch: py
     assert torch.load(tmp_path / "run" / "state.pt", weights_only=True)["surroundings"]["workers"] == "2"
     exp = build_experiment({**saved_config.read_config(tmp_path / "run")})
     assert environment.keep_workers(exp, [{"workers": "2"}]).engine.workers == 2
-    asked = replace(exp, engine=replace(exp.engine, workers=1))
-    assert environment.keep_workers(asked, [{"workers": "2"}]).engine.workers == 1
+    explicit = replace(exp, engine=replace(exp.engine, workers=1))
+    assert environment.keep_workers(explicit, [{"workers": "2"}]).engine.workers == 1
     assert environment.keep_workers(exp, [{}]).engine.workers == "auto"
     assert kept_bytes(tmp_path / "run") == kept_bytes(tmp_path / "whole")
     assert (tmp_path / "run" / "digests.csv").read_bytes() == (tmp_path / "whole" / "digests.csv").read_bytes()

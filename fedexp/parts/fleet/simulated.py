@@ -60,8 +60,8 @@ class Simulated(Machines):
     @property
     def idle_keys(self) -> dict[str, str]:
         idle = {}
-        if not self.jitter_range:
-            idle["jitter_std"] = "jitter_range"
+        if bool(self.jitter_std) != bool(self.jitter_range):  # either at 0 turns both off
+            idle |= {"jitter_std": "jitter_range"} if self.jitter_std else {"jitter_range": "jitter_std"}
         if self.classes is not None:
             links = ("bandwidth_mbit", "upload_mbit") if all(len(row) == 4 for row in self.classes) else ()
             idle |= dict.fromkeys(("speed_low", "speed_high", *links), "classes")
