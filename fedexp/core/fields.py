@@ -68,7 +68,7 @@ def is_real(value: np.ndarray | torch.Tensor) -> bool:
     """Whether an array or tensor (any shape) holds real numbers; sparse tensors and those on `meta` do not."""
     if isinstance(value, np.ndarray):
         return value.dtype.kind in "biuf"
-    return value.layout == torch.strided and value.device.type != "meta" and not value.is_complex()
+    return value.layout == torch.strided and not value.is_meta and not value.is_complex()
 
 
 def describe_type(kind: Any) -> str:

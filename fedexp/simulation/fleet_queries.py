@@ -4,6 +4,7 @@
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -105,7 +106,7 @@ class TrafficQueries:
 
     _world: World
 
-    @property
+    @cached_property
     def private_columns(self) -> np.ndarray:
         return private_columns(self._world.exp, self._world.layout)
 
@@ -113,7 +114,7 @@ class TrafficQueries:
     def extra_rows(self) -> tuple[str, ...]:
         return self._world.exp.local.extra_rows
 
-    @property
+    @cached_property
     def sent_entries(self) -> int:
         trainable = self._world.layout.parameters
         return trainable - int((self.private_columns < trainable).sum())

@@ -78,7 +78,8 @@ def simulate_round(
 
 def has_judged(owner: np.ndarray, ctx: Context) -> np.ndarray:
     """Which of the clients `owner [n]` have received a model in this round to evaluate it, bool [n]."""
-    return np.isin(owner, np.concatenate([*ctx.fleet.evaluators, owner[:0]]))
+    evaluators = ctx.fleet.evaluators
+    return np.isin(owner, np.concatenate(evaluators)) if evaluators else np.zeros(len(owner), bool)
 
 
 def unreceived_share(owner: np.ndarray, ctx: Context) -> np.ndarray:

@@ -3,8 +3,6 @@
 Legend: n clients.
 """
 
-from itertools import starmap
-
 import numpy as np
 import torch
 
@@ -42,4 +40,4 @@ def read_flights(memory: Memory) -> list[Flight]:
                 f"the saved state does not say {name} of the clients that were training; resume with the fedexp that "
                 "wrote it, or begin the run again"
             )
-    return list(starmap(Flight, zip(*columns, strict=True)))
+    return list(map(Flight._make, zip(*columns, strict=True)))

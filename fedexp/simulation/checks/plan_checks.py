@@ -46,8 +46,8 @@ def check_choice(answer: Any, _: Any, ctx: Any) -> str | None:
             f"a Plan without deadline_s where ctx.fleet.capacity is a number, got {deadline_s:g}: clients train on "
             "while the server steps, so no round ends; say needs_cohort in the class"
         )
-    busy = np.intersect1d(answer[0].owner, ctx.fleet.busy)
-    return f"clients that are not in ctx.fleet.busy, got client {busy[0]}" if len(busy) else None
+    busy = answer[0].owner[np.isin(answer[0].owner, ctx.fleet.busy)]
+    return f"clients that are not in ctx.fleet.busy, got client {busy.min()}" if len(busy) else None
 
 
 def check_arrivals(answer: Any, *args: Any) -> str | None:
