@@ -12,9 +12,13 @@ from fedexp.process.terminal import print_text
 
 BASH = """\
 _fedexp_complete() {
-    local line="${COMP_LINE:0:$COMP_POINT}" IFS=$'\\n'
-    COMPREPLY=($(fedexp __complete "$line" 2>/dev/null))
-    local word="${line##*[[:space:]]}"
+    local line="${COMP_LINE:0:$COMP_POINT}" word completion
+    COMPREPLY=()
+    while IFS= read -r completion; do
+        case "$completion" in *[!A-Za-z0-9_=,./:@+%-]*) printf -v completion %q "$completion" ;; esac
+        COMPREPLY+=("$completion")
+    done < <(fedexp __complete "$line" 2>/dev/null)
+    word="${line##*[[:space:]]}"
     if [[ "$COMP_WORDBREAKS" == *=* && "$word" == *=* ]]; then
         COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*=}"}"}")
     fi
@@ -22,9 +26,21 @@ _fedexp_complete() {
 }
 complete -F _fedexp_complete fedexp
 """
+ZSH = """\
+autoload -U +X compinit && compinit
+_fedexp_complete() {
+    local -a completions unfinished
+    completions=(${(f)"$(fedexp __complete "${(j: :)words[1,CURRENT-1]} $PREFIX" 2>/dev/null)"})
+    unfinished=(${(M)completions:#*[=./]})
+    completions=(${completions:#*[=./]})
+    (( $#unfinished )) && compadd -S '' -a unfinished
+    (( $#completions )) && compadd -a completions
+}
+compdef _fedexp_complete fedexp
+"""
 SCRIPTS = {
     "bash": BASH,
-    "zsh": f"autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n{BASH}",
+    "zsh": ZSH,
     "fish": "complete -c fedexp -f -a '(fedexp __complete (commandline -cp) 2>/dev/null)'\n",
 }
 

@@ -18,6 +18,11 @@ def without_password(text: str) -> str:
     return _USER.sub(r"\1", text)
 
 
+def has_ambiguous_at(address: str) -> bool:
+    """Whether an address with a host has an @ behind it: perhaps it ends a password with a /, which nobody can tell."""
+    return re.match(r"[a-z][a-z0-9+.-]*://[^/]+/.*@", address, re.IGNORECASE) is not None
+
+
 def without_passwords(node: Any) -> Any:
     """A copy of nested mappings and lists in which no address has a user name or password."""
     if isinstance(node, str):

@@ -54,7 +54,7 @@ REQUIRED_OVERRIDES = {  # what a part of the group needs to have anything to do
     "features": ("scenario.public_fraction=0.2",),
     "pretraining": ("scenario.public_fraction=0.2",),
 }
-VALUES = ("null", "true", "false", "on", "off", "yes", "no", "inf", "nan")  # words that no option can have for a name
+VALUES = ("null", "true", "false", "on", "off", "yes", "no", "inf", "nan", "none")  # names of no option
 TEST = '''\
 """What every part owes, with {choice}. Write beside it what you can check with a pencil."""
 

@@ -54,6 +54,13 @@ def test_a_sweep_tells_nobody(capsys):
     demand_unknown(Path("many"), capsys)
 
 
+@pytest.mark.parametrize("words", [["run"], ["run", "-m", "seed=0,1"]])
+def test_a_slash_in_it_is_refused_before_anything_is_saved(words, capsys):
+    assert cli.main([*words, *QUICK, f"tracker.uri=http://me:ab/{PASSWORD}@127.0.0.1:9"]) == 2
+    demand_unknown(Path(), capsys)
+    assert not [*Path().iterdir()]
+
+
 def test_a_mistake_beside_it_is_told_without_it(capsys):
     assert cli.main(["run", *QUICK, f"tracker.urii={URI}"]) == 2
     demand_unknown(Path(), capsys)

@@ -145,3 +145,19 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 """
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == f"{word}\n"
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_bash_inserts_the_names_of_folders_quoted():
+    for name in ("a$(touch PWN)b", "a b", "a*", "plain-1.2"):
+        Path(name).mkdir()
+    script = f"""
+fedexp() {{ {sys.executable} -m fedexp.cli "$@"; }}
+{SCRIPTS["bash"]}
+COMP_LINE='fedexp report ' COMP_POINT=14
+_fedexp_complete
+for word in "${{COMPREPLY[@]}}"; do eval "printf '%s\\n' $word"; done
+"""
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines() == ["a b/", "a$(touch PWN)b/", "a*/", "plain-1.2/"]
+    assert not Path("PWN").exists()

@@ -4,6 +4,7 @@ import pytest
 
 from fedexp.files.url_credentials import (
     ADDRESS_VARIABLE,
+    has_ambiguous_at,
     keep_in_environment,
     with_password,
     without_password,
@@ -36,3 +37,19 @@ def test_an_address_is_whole_where_it_was_given(monkeypatch: pytest.MonkeyPatch)
     keep_in_environment("http://me:secret@host")
     assert with_password("http://host") == "http://me:secret@host"
     assert with_password("http://elsewhere") == "http://elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("address", "is_ambiguous"),
+    [
+        ("http://me:ab/secret@host", True),
+        ("HTTPS://me:s3cr@t/x@host:5000/api", True),
+        ("postgresql+psycopg://me:a/b@host/db", True),
+        ("http://me:se%2Fcret@host:5000/api", False),
+        ("http://host:5000/api", False),
+        ("sqlite:////home/me@work/mlflow.db", False),
+        ("file:///home/me@work", False),
+    ],
+)
+def test_a_slash_in_a_password_is_seen(address: str, is_ambiguous: bool):
+    assert has_ambiguous_at(address) == is_ambiguous

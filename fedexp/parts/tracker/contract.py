@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from fedexp.config.trust import remember_address
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import flatten_keys
-from fedexp.core.part import Part, Positive
+from fedexp.core.part import Part, Positive, describe_choice
 from fedexp.parts.tracker.courier import ProcessClient, TrackerClient
 from fedexp.parts.tracker.lines import Line, parameters, text
 from fedexp.parts.tracker.memo import SyncState
@@ -79,12 +79,14 @@ class SendingTracker(Tracker):
     patience_s: Annotated[float, Positive] = 10.0
 
     def refuse(self) -> None:
-        if find_spec(self.package) is None:
-            raise ConfigError(f"tracker={self.package} needs {self.package}; pip install 'fedexp[{self.package}]'")
+        choice, is_builtin = describe_choice("tracker", self), type(self).__module__.startswith("fedexp.")
+        if not self.package:
+            raise ConfigError(f"{choice} must name in its class the package that it needs, as package; got nothing")
+        if not is_installed(self.package):
+            wanted = f"'fedexp[{self.package}]'" if is_builtin else self.package
+            raise ConfigError(f"{choice} needs {self.package}; pip install {wanted}")
         if not hasattr(os, "setpgid"):
-            raise ConfigError(
-                f"tracker={self.package} needs process groups, which Linux and macOS have; use tracker=none here"
-            )
+            raise ConfigError(f"{choice} needs process groups, which Linux and macOS have; use tracker=none here")
 
     @property
     def named_addresses(self) -> tuple[str, ...]:
@@ -101,3 +103,11 @@ class SendingTracker(Tracker):
             "tags": {name: text(value, LONGEST_TAG) for name, value in flatten_keys(facts()).items()},
         }
         return ProcessClient(self.package, folder, order, self.patience_s)
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package, or a module of one, can be imported."""
+    try:
+        return find_spec(package) is not None
+    except (ImportError, ValueError):  # what it would be in is not there, or is none
+        return False

@@ -90,12 +90,12 @@ class ProcessClient(TrackerClient):
         if (self.folder / "summary.json").exists() and not state.files:
             missing.append("the files")
         if missing:
-            log.warning(
-                "%s: %s did not arrive; fedexp resume %s sends what is missing",
-                self.name,
-                " and ".join(missing),
-                shell_path(self.folder),
-            )
+            complaint = f"{' and '.join(missing)} did not arrive"
+        elif self.process is None or self.process.poll():
+            complaint = "whether all has arrived is not known"
+        else:
+            return
+        log.warning("%s: %s; fedexp resume %s sends what is missing", self.name, complaint, shell_path(self.folder))
 
 
 def status(error: type[BaseException] | None) -> str:

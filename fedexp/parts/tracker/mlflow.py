@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.config.trust import remember_address, was_address_used
+from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import atomic_path, remove_leftovers
-from fedexp.files.url_credentials import with_password, without_password
+from fedexp.files.url_credentials import has_ambiguous_at, with_password, without_password
 from fedexp.parts.tracker import memo
 from fedexp.parts.tracker.contract import Order, Receiver, SendingTracker
 from fedexp.parts.tracker.lines import Line, sanitise_name, text
@@ -33,6 +34,13 @@ class MLflow(SendingTracker):
 
     uri: str | None = None
     experiment: str = "fedexp"
+
+    def check(self) -> None:
+        if self.uri is not None and has_ambiguous_at(self.uri):
+            raise ConfigError(
+                "MLflow.uri must have no @ behind the first / of its host and path, as a password might end there; "
+                "write a / of a password as %2F, and an @ of a path as %40"
+            )
 
     @property
     def named_addresses(self) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ class Sender:
         receiver, before = self.tracker.open(self.order, self.state), self.state
         self.state = receiver.begin()
         self.save_state()
-        if not before.run:
+        if self.state.place != before.place:
             log_line(f"run {self.state.run} at {self.state.place}")
         self.receiver, self.position = receiver, 0
 
@@ -127,7 +127,7 @@ def main() -> int:
         with open_folder(folder), memo.lock_tracker(folder, tracker.patience_s):
             remove_leftovers(folder, lambda name: name == memo.NAME)
             done = Sender(tracker, Order(folder, parameters, order["tags"]), outcome).send_until_end()
-    except Exception as error:
+    except BaseException as error:  # a tracker of the user's own may want to exit
         log_line(f"nothing is sent: {describe_error(error)}")
         done = False
     return 0 if done else 1

@@ -38,9 +38,11 @@ class EventFile(Receiver):
     def __init__(self, order: Order, state: SyncState) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self.order, self.state = order, state
-        first = state.round + 1 + state.files if state.run else 0
-        self.writer = SummaryWriter(order.folder / FOLDER, purge_step=first)
+        events = order.folder / FOLDER
+        is_lost = not any(events.glob("events.*"))
+        self.order, self.state = order, replace(state, run="", round=0, files=False) if is_lost else state
+        first = state.round + 1 + state.files if self.state.run else 0
+        self.writer = SummaryWriter(events, purge_step=first)
 
     def begin(self) -> SyncState:
         if not self.state.run:

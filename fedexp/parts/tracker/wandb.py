@@ -3,18 +3,23 @@
 Nothing leaves the machine with `mode=offline`; `wandb sync outputs/wandb/offline-run-*` sends it later. A run that goes
 on offline begins a second such folder under the same id; wandb 0.31 sends both as one run, older ones want `--append`
 for the second. These folders hold links, so they lie beside the runs and not in them, where links are refused.
+
+wandb writes and sends what it was given some seconds later, and not at all once it is killed. So a new connection asks
+which round is the last that is there, in its files or at the service.
 """
 
 import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from fedexp.parts.tracker.contract import Order, Receiver, SendingTracker
 from fedexp.parts.tracker.lines import Line
 from fedexp.parts.tracker.memo import SyncState
+from fedexp.parts.tracker.wandb_log import last_step
 
 FOLDER = "wandb"
 SERVICE = "https://api.wandb.ai"
@@ -45,9 +50,10 @@ class WandbRun(Receiver):
 
     def __init__(self, tracker: WandB, order: Order, state: SyncState) -> None:
         self.tracker, self.order, self.state = tracker, order, state
-        self.run: Any = None
 
-    def begin(self) -> SyncState:
+    @cached_property
+    def run(self) -> Any:
+        """The open run. Offline every opening makes another folder, so it waits until there is something to send."""
         import wandb  # takes a second
 
         settings = wandb.Settings(
@@ -59,8 +65,9 @@ class WandbRun(Receiver):
             save_code=False,
             x_disable_stats=True,
             x_disable_meta=True,
+            x_save_requirements=False,
         )
-        self.run = wandb.init(
+        return wandb.init(
             project=self.tracker.project,
             entity=self.tracker.entity,
             id=self.state.token,
@@ -71,7 +78,17 @@ class WandbRun(Receiver):
             config={**self.order.parameters, "fedexp": self.order.tags},
             settings=settings,
         )
-        return replace(self.state, run=self.state.token, place=self.run.url or self.run.dir)
+
+    def begin(self) -> SyncState:
+        if self.tracker.mode == "offline":
+            last = last_step(self._outputs() / FOLDER, self.state.token, self.tracker.project)
+        else:
+            last = max(0, self.run.starting_step - 1)
+        state = replace(self.state, run=self.state.token, round=last)
+        if last < self.state.round:
+            state = replace(state, files=False)
+        needs_run = self.tracker.mode == "online" or not last
+        return replace(state, place=self.run.url or self.run.dir) if needs_run else state
 
     def _outputs(self) -> Path:
         """The folder that the files go to: `outputs` above the run, else the one that the run lies in.
@@ -89,9 +106,11 @@ class WandbRun(Receiver):
 
     def send(self, lines: Sequence[Line]) -> None:
         for line in lines:
-            self.run.log(dict(line.cells), step=line.round)
+            self.run.log(dict(line.cells), step=line.round, commit=True)
 
     def finish(self, status: str, summary: Line | None, files: Sequence[Path]) -> None:
+        if summary is None and "run" not in vars(self):
+            return
         if summary is not None:
             self.run.summary.update(dict(summary.cells))
         for path in files:

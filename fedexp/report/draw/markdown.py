@@ -12,10 +12,11 @@ _MARKDOWN = CONTROLS | str.maketrans({sign: f"\\{sign}" for sign in "\\|*`<["} |
 _LATEX = str.maketrans(
     {sign: f"\\{sign}" for sign in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "[": "{[}", "]": "{]}"}
-    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "\n": " "}
+    | {"*": "{*}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "\n": " "}
 )
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _IN_CODE = CONTROLS | {ord("\n"): " "}
+_HYPHENS = re.compile(r"-(?=-)")  # LaTeX would make a dash of two
 _MINUS = re.compile(r"(?<![^\s(])-(?=[\d.])|(?<=\S )-(?= \S)")  # before a number, or between two words
 
 
@@ -60,7 +61,7 @@ class Grid:
 
     def latex(self) -> str:
         r"""A tabular; its rules need `\usepackage{booktabs}`."""
-        cells = self._cells(lambda text: _MINUS.sub("$-$", text.translate(_LATEX)), "\\textbf{{{}}}")
+        cells = self._cells(escape_latex, "\\textbf{{{}}}")
         head, *body = [" & ".join(row) for row in cells]
         columns = "l" * self.texts + "r" * (len(self.headings) - self.texts)
         lines = [
@@ -105,6 +106,11 @@ class Grid:
 def escape_markdown(text: str) -> str:
     """A text that Markdown shows as it is."""
     return text.translate(_MARKDOWN)
+
+
+def escape_latex(text: str) -> str:
+    """A text that LaTeX shows as it is, in a cell of a table, with minus signs before numbers."""
+    return _MINUS.sub("$-$", _HYPHENS.sub("-{}", text.translate(_LATEX)))
 
 
 def escape_around_code(text: str) -> str:

@@ -11,7 +11,7 @@ from fedexp.config import roles
 from fedexp.core.errors import ConfigError
 from fedexp.files.open_folders import FolderGoneError, open_folder
 from fedexp.parts.tracker import contract, sender
-from fedexp.parts.tracker.contract import Tracker
+from fedexp.parts.tracker.contract import SendingTracker, Tracker
 from fedexp.parts.tracker.mlflow import MLflow
 from fedexp.simulation.setup import compatibility
 
@@ -51,3 +51,18 @@ def test_a_sender_makes_no_folder_anew(tmp_path: Path):
         with pytest.raises(FolderGoneError):
             one.send_new(last=True)
     assert not [*folder.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("package", "answer"),
+    [
+        ("no_such_package", "needs no_such_package; pip install no_such_package"),
+        ("google.cloudx.storage", "needs google.cloudx.storage; pip install google.cloudx.storage"),
+        ("", "must name in its class the package that it needs, as package; got nothing"),
+    ],
+)
+def test_a_tracker_of_ones_own_is_told_of_its_own_package(package: str, answer: str):
+    kind = type("Mine", (SendingTracker,), {"package": package, "__module__": "mine"})
+    with pytest.raises(ConfigError) as told:
+        kind().refuse()
+    assert str(told.value) == f"tracker=mine.Mine {answer}"

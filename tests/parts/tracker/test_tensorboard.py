@@ -96,3 +96,11 @@ def test_only_trackers_that_exist():
     folder = run("rounds=1", "tracker=none")
     assert main(["resume", str(folder), "tracker=tensorbord"]) == 2
     assert main(["resume", str(folder), "seed=3"]) == 2
+
+
+def test_a_run_whose_folder_is_gone_is_sent_again():
+    folder = run("tracker=tensorboard", "rounds=2")
+    before = read(folder)
+    shutil.rmtree(folder / "tensorboard")
+    assert main(["resume", str(folder)]) == 0
+    assert read(folder) == before

@@ -39,6 +39,11 @@ def test_latex_writes_a_minus_before_a_number_and_between_words():
     assert body[5:8] == ["seed=-1, 2026-01 & $-$0.1 to $-$.5 \\\\", "a-b & ($-$3) \\\\", "- & - (0/2) \\\\"]
 
 
+def test_latex_makes_no_dash_of_two_hyphens_and_takes_no_star_for_a_command():
+    body = Grid(("method", "a"), [("a--b---c", "1"), ("*star", "--2")]).latex().splitlines()[5:7]
+    assert body == ["a-{}-b-{}-{}-c & 1 \\\\", "{*}star & -{}-2 \\\\"]
+
+
 def test_plain():
     assert GRID.aligned_text() == "method       a_b\nx|y, n=5%  1 ± 2\n[z]            -\n"
 
