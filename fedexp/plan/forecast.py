@@ -88,20 +88,24 @@ def count_saves(rounds_s: float, outline: RunOutline) -> int:
     return min(outline.rounds, max(by_clock, outline.kept_states)) + outline.kept_states
 
 
-def growth_mb(result: ProbeResult, outline: RunOutline) -> float:
-    """How much the state will still grow: by the earlier models that clients train on, and by the same for each client.
-
-    That is, for each that takes part for the first time.
-    """
+def client_growth_mb(result: ProbeResult, outline: RunOutline) -> float:
+    """How much the state will still grow by clients that take part for the first time, by the same for each."""
     (few, before), (many, after) = result.state_sizes[0], result.state_sizes[-1]
     mb_per_client = max(0.0, (after - before) / (many - few)) if many > few else 0.0
-    versions_mb = max(0.0, outline.versions_mb - result.versions_mb)
-    return mb_per_client * max(0, outline.clients - many) + versions_mb
+    return mb_per_client * max(0, outline.clients - many)
+
+
+def growth_mb(result: ProbeResult, outline: RunOutline) -> float:
+    """How much the state will still grow: by what is kept of clients, and by earlier models that clients train on."""
+    return client_growth_mb(result, outline) + max(0.0, outline.versions_mb - result.versions_mb)
 
 
 def memory_mb(result: ProbeResult, outline: RunOutline) -> tuple[float, float | None]:
-    """The most memory that the processes, and the GPU, will use."""
-    growth = growth_mb(result, outline)
+    """The most memory that the processes, and the GPU, will use.
+
+    What is kept of clients counts twice: a new table is written while the old one is there.
+    """
+    growth = growth_mb(result, outline) + client_growth_mb(result, outline)
     if result.gpu_mb is None:
         return result.memory_mb + growth, None
     return result.memory_mb, result.gpu_mb + growth

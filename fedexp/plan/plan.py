@@ -29,12 +29,16 @@ PREPARATION_S = 5.0  # for what the server does before the first round
 
 @dataclass(frozen=True)
 class TrafficTotals:
-    """What all rounds send, and the fleet's simulated time; `known`, or estimated from the tried rounds."""
+    """What all rounds send, and the fleet's simulated time; `known`, or estimated from the tried rounds.
+
+    With `grows` the estimate is a lower bound: clients are sent more models in each round than in the tried ones.
+    """
 
     mb_down: float | None
     mb_up: float | None
     sim_s: float | None
     known: bool
+    grows: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,8 @@ class Forecast:
     `limit` is "at most", "at least" or "about" if a stop rule decides how many rounds there are; it applies to all that
     grows with them. It is "" if their number is known. `counted` is the number of rounds counted if there were too many
     for all. `parts` names what was tried only in part. If no round ended in time, `gave_up` says so, and what only a
-    tried round can tell is None.
+    tried round can tell is None. With `slows_down` the seconds are a lower bound: rounds take longer the more clients
+    have taken part.
     """
 
     choice: EngineChoice
@@ -88,6 +93,7 @@ class Forecast:
     rows: RowsAtOnce
     versions: Versions | None
     counted: int | None = None
+    slows_down: bool = False
 
 
 def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressReporter) -> Forecast:
@@ -123,12 +129,13 @@ def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressRepor
         memory_mb=memory if result.memory_mb else None,
         gpu_mb=gpu,
         sent=traffic_totals(exp, result, dry_run, rounds),
-        epsilon=epsilon(exp, world, dry_run, rounds),
+        epsilon=epsilon(exp, world, result, dry_run, rounds),
         delta=exp.privacy.required_delta,
         counted=counted,
         rows=rows_at_once(exp, world),
         versions=count_versions(exp, world, dry_run, rounds),
         disk_mb=forecast.disk_mb(result, outline, spent.rounds) if spent else None,
+        slows_down=spent is not None and forecast.client_growth_mb(result, outline) > 0,
     )
 
 
@@ -141,7 +148,8 @@ def _add_untried(result: ProbeResult, preparation: TimeBudget, exit_s: float) ->
 def rows_at_once(exp: Experiment, world: World) -> RowsAtOnce:
     """How many messages lie in memory at once, if as many clients as usual take part."""
     width, readers = message_size(exp, world.layout), readers_of_all_rows(exp)
-    participants = exp.pacing.most_uploads(exp.usual_participants(world.partition.clients))
+    clients = world.partition.clients
+    participants = min(clients, exp.pacing.most_uploads(exp.usual_participants(clients)))
     messages = participants if readers else min(participants, group_size(width))
     companion = exp.local.companion
     entries = width if companion is None else width + world.with_rule(companion).layout.size
@@ -222,13 +230,19 @@ def traffic_totals(exp: Experiment, result: ProbeResult, dry_run: DryRun | None,
         return TrafficTotals(None, None, None, False)
     clock = extrapolate([row["sim_s"] for row in rows], rounds, growing=True) if exp.has_clock else None
     down, up = (extrapolate([row[name] for row in rows], rounds) for name in ("mb_down", "mb_up"))
-    return TrafficTotals(down, up, clock, False)
+    are_all = result.reason is not None and not result.partial_stages  # the stop rule ended the run in the trial
+    return TrafficTotals(down, up, clock, are_all, not are_all and bool(exp.local.judging_fraction))
 
 
-def epsilon(exp: Experiment, world: World, dry_run: DryRun | None, rounds: int) -> dict[str, float] | None:
+def epsilon(
+    exp: Experiment, world: World, result: ProbeResult, dry_run: DryRun | None, rounds: int
+) -> dict[str, float] | None:
     """The ledger's last line by accountant; if it is unknown who takes part, as if every client did in every round."""
     if not exp.privacy.guarantees:
         return None
+    if result.reason is not None and not result.partial_stages:
+        row = result.tried_rounds[-1].row
+        return {name: float(row[f"privacy.epsilon_{name}"] or 0.0) for name in ("pld", "rdp")}
     expected = RunEstimate(float, world.partition.clients) if dry_run is None else dry_run
     columns = exp.privacy.forecast(expected.participations(rounds), rounds, context.make_context(world, rounds))
     return {name: float(columns[f"epsilon_{name}"] or 0.0) for name in ("pld", "rdp")}

@@ -69,6 +69,11 @@ def _times(plan: Forecast, request: PlanRequest) -> list[tuple[str, str]]:
         f"then {format_duration(spent.round)} a round"
     )
     limit = _limit(plan)
+    if plan.slows_down:
+        limit, parts = (
+            "at least " if plan.limit in ("", "at least") else "about ",
+            f"{parts}, more with every new client",
+        )
     run_time = ("run time", f"{limit}{format_duration(spent.total)} ({parts}, end {format_duration(spent.closing)})")
     if request.points == 1:
         return [run_time]
@@ -101,7 +106,7 @@ def _traffic(plan: Forecast) -> str:
     return (
         _missing_text(plan)
         if down is None or up is None
-        else f"{_limit(plan)}{_size(down)}, {_size(up)} ({_certainty(plan)})"
+        else f"{'at least ' if plan.sent.grows else _limit(plan)}{_size(down)}, {_size(up)} ({_certainty(plan)})"
     )
 
 
@@ -121,7 +126,8 @@ def _epsilon(plan: Forecast) -> str | None:
 def _certainty(plan: Forecast) -> str:
     if plan.sent.known:
         return "the rounds that were counted" if plan.limit == "at least" else "exact"
-    return f"estimate from {plan.tried} round{'s' * (plan.tried > 1)}"
+    growth = ", and more is sent with every new client" * plan.sent.grows
+    return f"estimate from {plan.tried} round{'s' * (plan.tried > 1)}{growth}"
 
 
 def _size(megabytes: float) -> str:

@@ -119,6 +119,23 @@ def test_what_the_seed_decides_is_exact(planned: Callable[..., dict[str, Any]], 
 def test_models_that_clients_judge_are_not_foreseen(planned: Callable[..., dict[str, Any]]):
     plan = planned("algorithm=fedfomo", *FLEET)
     assert not plan["sent"]["known"]
+    assert plan["sent"]["grows"]
+    lines, _ = run("algorithm=fedfomo", *FLEET)
+    assert plan["sent"]["mb_down"] < sum(float(line["mb_down"]) for line in lines)
+
+
+def test_what_is_kept_of_every_client_makes_rounds_longer(
+    planned: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
+):
+    assert planned("algorithm=ditto", "rounds=40")["slows_down"]
+    assert not planned("algorithm=ditto", "scenario.participants=8")["slows_down"]  # all are there after the first
+    assert not planned("rounds=40")["slows_down"]
+    assert main(["plan", *MADE, "algorithm=ditto", "rounds=40"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^run time +at least .* a round, more with every new client, end ", said, re.MULTILINE)
+    assert main(["plan", *MADE, "algorithm=fedfomo", "rounds=40"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^sent down, up +at least .*, and more is sent with every new client\)$", said, re.MULTILINE)
 
 
 def test_models_that_clients_train_on_are_counted(planned: Callable[..., dict[str, Any]]):
@@ -227,6 +244,19 @@ def test_a_budget_ends_a_run_that_nobody_can_count(planned: Callable[..., dict[s
     assert private["epsilon"]["pld"] <= 2
 
 
+def test_a_run_that_ends_in_the_trial_is_known(planned: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("fedexp.plan.probe.PATIENCE_S", 1e9)
+    words = ("selector=greedyfed", "selector.count=3", "evaluation.validation=true", "privacy=dp_sgd", *PRIVATE)
+    words += ("stop=privacy_budget", "stop.epsilon=6", "rounds=40")
+    told = planned(*words)
+    lines, summary = run(*words)
+    assert 2 < told["rounds"] == len(lines) < 40
+    assert told["sent"]["known"]
+    assert told["sent"]["mb_up"] == pytest.approx(sum(float(line["mb_up"]) for line in lines))
+    assert told["epsilon"] == {name: summary["privacy"][f"epsilon_{name}"] for name in ("pld", "rdp")}
+    assert told["epsilon"]["pld"] <= 6
+
+
 def test_a_first_round_like_no_other_counts_once(planned: Callable[..., dict[str, Any]]):
     """AFL has all clients judge the first model, and later nobody."""
     told = planned("selector=afl", "selector.count=3", "rounds=100")
@@ -268,6 +298,11 @@ def test_the_selector_says_how_many_take_part(planned: Callable[..., dict[str, A
     told = planned(*words, "scenario.participants=4", "scenario.clients=6", "engine.workers=auto", "rounds=1")
     assert told["rows"]["messages"] == messages
     assert told["engine"]["workers"] == min(messages, usable_cores())
+
+
+def test_no_more_messages_than_clients(planned: Callable[..., dict[str, Any]]):
+    words = ("pacing=buffered", "pacing.clients=3", "pacing.buffer=5", "scenario.participants=3", "scenario.clients=3")
+    assert planned(*words, *FLEET)["rows"]["messages"] == 3
 
 
 def test_short_rounds_are_tried_longer(planned: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch):

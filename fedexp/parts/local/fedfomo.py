@@ -11,8 +11,9 @@ of trainable entries.
 
 Deviations: the paper sends each client M models, mostly those that helped it before; here all are sent. A client that
 takes part for the first time starts from the global model, which is the mean of those that came, and otherwise only
-measured. A client that holds nothing out goes on from its own model. The authors' program (NVlabs/FedFomo, fe04f66)
-begins, as its README sets it, from the model before the last training, and divides by the sum of the absolute
+measured. A client that holds nothing out goes on from its own model. With `pacing=over_selection` only those who count
+are sent other models, and the time of judging them does not decide who counts. The authors' program (NVlabs/FedFomo,
+fe04f66) begins, as its README sets it, from the model before the last training, and divides by the sum of the absolute
 differences instead of the length.
 """
 

@@ -3,6 +3,8 @@
 Legend: n sites, D entries of a row.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -23,7 +25,8 @@ def tune_rows(world: World, rows: torch.Tensor, site: np.ndarray, number: int) -
     epochs, rule = world.exp.evaluation.fine_tune_epochs, world.exp.local.fine_tuning_rule
     if epochs is None or rule is None:
         return rows
-    tuning, ctx = world.with_rule(rule), context.make_context(world, number)
+    tuning = replace(world.with_rule(rule), partition=world.sites)
+    ctx = context.make_context(tuning, number)
     plan = Plan(site, tuple(map(world.sites.shard, site.tolist())))
     draws = streams(world.exp.seed, number, "tuning", owner=site)
     rules = [replace_unchecked(rule, epochs=epochs, steps=None)] * len(site)

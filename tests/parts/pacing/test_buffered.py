@@ -335,7 +335,10 @@ LOSSES = {
 MANY = ("dataset.train_size=80", "scenario.clients=40", "rounds=20", *FLEET)
 
 
-@pytest.mark.law("pacing=buffered", "K train and B arrive in a step, also where clients are lost and others are free")
+@pytest.mark.law(
+    "pacing=buffered",
+    "K train and B arrive in a step where at most K + B - 1 clients are lost in it and others are free",
+)
 @pytest.mark.parametrize("words", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize("more", [(), ("pacing.buffer=1", "pacing.mixing=0.5")], ids=["FedBuff", "FedAsync"])
 def test_places_of_lost_clients_are_filled_while_others_are_free(

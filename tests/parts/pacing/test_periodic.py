@@ -24,7 +24,8 @@ def test_a_period_beyond_the_slowest_is_a_synchronous_run(tiny: Tiny):
 
 
 @pytest.mark.law(
-    "pacing=periodic", "a step with server_optimizer=replace moves the model if and only if something arrived"
+    "pacing=periodic",
+    "a step with aggregator=fedavg and server_optimizer=replace moves the model if and only if something arrived",
 )
 def test_what_is_late_counts_in_a_later_step(tiny: Tiny):
     config = tiny(*FLEET, *WORDS, "pacing=periodic", "pacing.period_s=0.5", "pacing.clients=4")
