@@ -1,5 +1,7 @@
 """Trackers change no result, need their package, and end with the run."""
 
+import io
+import json
 from concurrent.futures import Future
 from importlib import util
 from pathlib import Path
@@ -10,7 +12,7 @@ from composing import experiment
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError
 from fedexp.files.open_folders import FolderGoneError, open_folder
-from fedexp.parts.tracker import contract, sender
+from fedexp.parts.tracker import contract, memo, sender
 from fedexp.parts.tracker.contract import SendingTracker, Tracker
 from fedexp.parts.tracker.mlflow import MLflow
 from fedexp.simulation.setup import compatibility
@@ -66,3 +68,22 @@ def test_a_tracker_of_ones_own_is_told_of_its_own_package(package: str, answer: 
     with pytest.raises(ConfigError) as told:
         kind().refuse()
     assert str(told.value) == f"tracker=mine.Mine {answer}"
+
+
+class Exiting(SendingTracker):
+    """A tracker that wants to end its process."""
+
+    package = "json"
+
+    def open(self, order: contract.Order, state: memo.SyncState) -> contract.Receiver:
+        raise SystemExit(3)
+
+
+def test_a_tracker_that_exits_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    order, told = {"tracker": {}, "folder": str(tmp_path), "parameters": {}, "tags": {}}, []
+    monkeypatch.setattr(sender, "redirect_stdout", lambda: None)
+    monkeypatch.setattr(sender, "build", lambda *_: Exiting())
+    monkeypatch.setattr(sender, "log_line", told.append)
+    monkeypatch.setattr(sender.sys, "stdin", io.StringIO(f"{json.dumps(order)}\nFINISHED\n"))
+    assert sender.main() == 1
+    assert told == ["nothing is sent: SystemExit: 3"]
