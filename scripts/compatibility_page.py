@@ -7,7 +7,8 @@ from typing import Any
 from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
 from fedexp.core.part import build
-from fedexp.simulation.setup.incompatible_pairs import ROWS, SETTINGS, Incompatibility, has_flag
+from fedexp.simulation.setup.incompatibility import SETTINGS, Incompatibility, has_flag
+from fedexp.simulation.setup.incompatible_pairs import ROWS
 from fedexp.simulation.setup.row_groups import METHODS, needs_all_rows
 from tests.composing import config
 

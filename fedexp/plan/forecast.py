@@ -35,6 +35,8 @@ class RunOutline:
 class Seconds:
     """The parts of a run's time; `round` is an average later round, with its evaluation if all are evaluated.
 
+    With `slows_down` the rounds are a lower bound: they take longer the more clients have taken part.
+
     `process` is the part of `start` and `closing` that the points of a sweep have in common: it starts and ends the
     program, and reads the configs of all points.
     """
@@ -45,6 +47,7 @@ class Seconds:
     rounds: float  # all of them
     closing: float
     process: float = 0.0
+    slows_down: bool = False
 
     @property
     def total(self) -> float:
@@ -78,8 +81,8 @@ def seconds(result: ProbeResult, outline: RunOutline, start_s: float, process_s:
     all_rounds_s = result.first_s + following + evaluation - min(unevaluated * evaluation, following)
     saving = result.save_s * count_saves(all_rounds_s, outline)
     usual = following / (outline.rounds - 1) if outline.rounds > 1 else result.first_s
-    start_s += result.worker_start_s
-    return Seconds(start_s, result.first_s, usual, all_rounds_s + saving, result.closing_s, process_s)
+    start_s, slows_down = start_s + result.worker_start_s, client_growth_mb(result, outline) > 0
+    return Seconds(start_s, result.first_s, usual, all_rounds_s + saving, result.closing_s, process_s, slows_down)
 
 
 def count_saves(rounds_s: float, outline: RunOutline) -> int:
@@ -90,6 +93,8 @@ def count_saves(rounds_s: float, outline: RunOutline) -> int:
 
 def client_growth_mb(result: ProbeResult, outline: RunOutline) -> float:
     """How much the state will still grow by clients that take part for the first time, by the same for each."""
+    if not result.state_sizes:
+        return 0.0
     (few, before), (many, after) = result.state_sizes[0], result.state_sizes[-1]
     mb_per_client = max(0.0, (after - before) / (many - few)) if many > few else 0.0
     return mb_per_client * max(0, outline.clients - many)

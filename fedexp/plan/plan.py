@@ -70,8 +70,7 @@ class Forecast:
     `limit` is "at most", "at least" or "about" if a stop rule decides how many rounds there are; it applies to all that
     grows with them. It is "" if their number is known. `counted` is the number of rounds counted if there were too many
     for all. `parts` names what was tried only in part. If no round ended in time, `gave_up` says so, and what only a
-    tried round can tell is None. With `slows_down` the seconds are a lower bound: rounds take longer the more clients
-    have taken part.
+    tried round can tell is None.
     """
 
     choice: EngineChoice
@@ -93,7 +92,6 @@ class Forecast:
     rows: RowsAtOnce
     versions: Versions | None
     counted: int | None = None
-    slows_down: bool = False
 
 
 def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressReporter) -> Forecast:
@@ -135,7 +133,6 @@ def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressRepor
         rows=rows_at_once(exp, world),
         versions=count_versions(exp, world, dry_run, rounds),
         disk_mb=forecast.disk_mb(result, outline, spent.rounds) if spent else None,
-        slows_down=spent is not None and forecast.client_growth_mb(result, outline) > 0,
     )
 
 

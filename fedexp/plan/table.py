@@ -69,7 +69,7 @@ def _times(plan: Forecast, request: PlanRequest) -> list[tuple[str, str]]:
         f"then {format_duration(spent.round)} a round"
     )
     limit = _limit(plan)
-    if plan.slows_down:
+    if spent.slows_down:
         limit, parts = (
             "at least " if plan.limit in ("", "at least") else "about ",
             f"{parts}, more with every new client",

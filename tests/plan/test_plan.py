@@ -127,9 +127,11 @@ def test_models_that_clients_judge_are_not_foreseen(planned: Callable[..., dict[
 def test_what_is_kept_of_every_client_makes_rounds_longer(
     planned: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ):
-    assert planned("algorithm=ditto", "rounds=40")["slows_down"]
-    assert not planned("algorithm=ditto", "scenario.participants=8")["slows_down"]  # all are there after the first
-    assert not planned("rounds=40")["slows_down"]
+    assert planned("algorithm=ditto", "rounds=40")["seconds"]["slows_down"]
+    assert not planned("algorithm=ditto", "scenario.participants=8")["seconds"][
+        "slows_down"
+    ]  # all are there after the first
+    assert not planned("rounds=40")["seconds"]["slows_down"]
     assert main(["plan", *MADE, "algorithm=ditto", "rounds=40"]) == 0
     said = capsys.readouterr().out
     assert re.search(r"^run time +at least .* a round, more with every new client, end ", said, re.MULTILINE)

@@ -1,8 +1,8 @@
 """Norm clipping: the mean of updates cut to a largest norm (Sun et al. 2019, arXiv 1911.07963).
 
 u_k min(1, r / ||u_k||), averaged. The radius r is fixed, or a quantile q of the round's norms (0.5: their median), so
-that it needs no tuning and shrinks with the updates. Then long rows in a share below 1 - q do not raise it above the
-norms of the others; in a larger one they do.
+that it needs no tuning and shrinks with the updates. It lies between two norms where q (C - 1) is no whole number, so
+of C rows at most C - 1 - ceil(q (C - 1)) may be long without raising it above the norms of the others.
 """
 
 from typing import Annotated, ClassVar

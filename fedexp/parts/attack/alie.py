@@ -30,6 +30,11 @@ class ALIE(ModelPoisoning):
     z: float | None = None
     knows: Literal["honest", "own"] = "honest"
 
+    @property
+    def reads_honest_rows(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether it is the attackers' own updates that it takes the mean and the deviation of."""
+        return self.knows == "honest"
+
     def why_harmless(self, participants: int, malicious: int) -> str:
         if self.z is not None or largest_z(participants, malicious) > 0:
             return ""

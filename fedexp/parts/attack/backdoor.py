@@ -27,6 +27,7 @@ class Backdoor(ModelPoisoning):
     """Marks images with a bright square and labels them as class `target`."""
 
     needs_classes = True
+    reads_honest_rows = False
 
     target: Annotated[int, Range(0)] = 0
     fraction: Annotated[float, Fraction] = 0.5

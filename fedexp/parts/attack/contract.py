@@ -12,6 +12,7 @@ class Attack(Part):
     """What the malicious clients do to their data and to what they send. The base does nothing."""
 
     needs_classes = False  # whether it can only work where targets are classes
+    reads_honest_rows = False  # whether what malicious clients send depends on what honest ones do
 
     def refuse(self, facts: Facts) -> None:
         """Raises ConfigError, with the reason, if examples of this kind cannot be attacked in this way."""

@@ -33,7 +33,12 @@ class AttackerKnowledge:
 
 
 class ModelPoisoning(Attack):
-    """An attack on the uploads: malicious clients replace their updates."""
+    """An attack on the uploads: malicious clients replace their updates.
+
+    One that never looks at `honest_updates` says so by `reads_honest_rows = False`.
+    """
+
+    reads_honest_rows = True
 
     def tamper(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         malicious = ctx.malicious(uploads.owner)

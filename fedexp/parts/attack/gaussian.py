@@ -14,6 +14,8 @@ from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning, Range
 class Gaussian(ModelPoisoning):
     """Sends noise of standard deviation `std` instead of the update, or adds it to the update."""
 
+    reads_honest_rows = False
+
     std: Annotated[float, Range(0)] = 1.0
     add: bool = False
 

@@ -14,6 +14,8 @@ from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning, Range
 class SameValue(ModelPoisoning):
     """Sends a delta of `value` in every entry."""
 
+    reads_honest_rows = False
+
     value: Annotated[float, Range()] = 1.0
 
     def forge(self, knowledge: AttackerKnowledge) -> tuple[torch.Tensor, Memory]:

@@ -13,6 +13,8 @@ from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning, Range
 class SignFlip(ModelPoisoning):
     """Each malicious client sends `-scale` times its update."""
 
+    reads_honest_rows = False
+
     scale: Annotated[float, Range(0)] = 10.0
 
     def forge(self, knowledge: AttackerKnowledge) -> tuple[torch.Tensor, Memory]:

@@ -58,6 +58,7 @@ def average_buckets(uploads: Uploads, bucket: np.ndarray, weight: np.ndarray) ->
         bucket_means(uploads.delta, bucket, share),
         np.bincount(bucket, share * uploads.loss_before),
         np.bincount(bucket, share * uploads.loss_after),
+        None if uploads.exact is None else np.stack([np.bincount(bucket, share * loss) for loss in uploads.exact.T], 1),
     )
 
 

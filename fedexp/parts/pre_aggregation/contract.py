@@ -10,6 +10,11 @@ class PreAggregation(Part):
 
     averages_rows = False  # whether it mixes the rows of several clients
 
+    @property
+    def changes_rows(self) -> bool:
+        """Whether it does anything to the rows."""
+        return type(self).mix is not PreAggregation.mix
+
     def mixed_rows(self, rows: int) -> int:
         """How many rows it makes of so many."""
         return rows

@@ -6,8 +6,10 @@ Sources: McMahan et al. 2018 (arXiv 1710.06963, algorithm 1); the mean is that o
 constant; here m divides, and is taken as public. What the server publishes is private for one client more or less. The
 noise is added to the rows, N(0, (sigma C)^2 / m) each, which gives the same mean. Uniform draws of clients amplify
 privacy. The accountants assume Poisson sampling at the rate of the draw, though the draw is of a fixed number of
-clients: this is customary, not proven. A row is a client's whole message: rows that its rule sends beside the update
-are clipped together with it, and noised.
+clients: this is customary, and no upper bound. There a client that leaves makes room for another, whose clipped row may
+be its opposite; the epsilon for half the noise multiplier bounds what one client in the place of another changes (Zhu,
+Dong & Wang 2022, arXiv 2106.08567, without replacement). A row is a client's whole message: rows that its rule sends
+beside the update are clipped together with it, and noised.
 
 With `quantile` the clip follows that quantile of the norms (Andrew et al. 2021, arXiv 1905.03871): with b~ the noised
 share of rows that needed no clipping, C <- C exp(-clip_lr (b~ - quantile)). The count gets N(0, count_noise^2) (in the
@@ -74,14 +76,16 @@ class ClientCentral(PromisedPrivacy):
 
     def guarantee(self) -> str:
         amplification = (
-            f"Poisson sampling with q = {self.rate:.4g} is assumed where so many are drawn: customary, and no proof"
+            f"Poisson sampling with q = {self.rate:.4g} is assumed where so many are drawn, which is customary and no "
+            "upper bound (half the noise multiplier gives one for a client in the place of another)"
             if self.rate < 1
             else "every round is charged to every client"
         )
         clip = f"clip {self.required_clip:g}" if self.quantile is None else f"clip from {self.required_clip:g} on"
         return (
             f"{clip}, noise multiplier {self.noise:.4g}; epsilon at delta {self.required_delta:g} for one client more "
-            f"or less, against all who see the global models, the server being trusted; {amplification}"
+            f"or less, against all who see the global models, the server being trusted and the number of uploads in a "
+            f"round no secret; {amplification}"
         )
 
     def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:

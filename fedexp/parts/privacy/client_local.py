@@ -1,8 +1,9 @@
 """Client-level privacy without a trusted server: every client clips its update and adds noise before sending it.
 
-The row, which is all that the client sends, is divided by max(1, norm / C) and gets N(0, (sigma C)^2) on every entry.
-Rows that its rule sends beside the update are clipped together with it. All data of a client is protected: any two
-updates differ by at most 2C, so the mechanism is a Gaussian one (Dwork & Roth 2014, appendix A) of noise multiplier
+The row that the client sends is divided by max(1, norm / C) and gets N(0, (sigma C)^2) on every entry. Rows that its
+rule sends beside the update are clipped together with it. All data of a client is protected, but not how much it is:
+the number of its examples is sent as it is, and weighs its row with `aggregator.weighting=num_samples`. Any two updates
+differ by at most 2C, so the mechanism is a Gaussian one (Dwork & Roth 2014, appendix A) of noise multiplier
 sigma / 2 for each participation. There is no amplification, since the server sees who sent what. A client that trains
 is charged whether its upload arrives, comes too late or breaks off: somebody may have seen it.
 
@@ -36,7 +37,8 @@ class ClientLocal(PromisedPrivacy):
     def guarantee(self) -> str:
         return (
             f"clip {self.required_clip:g}, noise multiplier {self.noise:.4g}; epsilon at delta {self.required_delta:g} "
-            f"for all that a client holds, against all who see its uploads, by every participation"
+            f"for all that a client holds but the number of its examples, against all who see its uploads, by every "
+            "participation"
         )
 
     def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: Context) -> Memory:

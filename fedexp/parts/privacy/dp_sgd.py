@@ -1,11 +1,12 @@
 """DP-SGD (Abadi et al. 2016): each example's gradient is clipped and their sum noised, on the client.
 
 A participant takes epochs * floor(n / B) steps (or `local.steps`; none if n < B). Its examples are
-(epsilon, delta)-private, for one example more or less, against anyone who sees its uploads, including the server.
-Clients hold disjoint data, so the federation's epsilon is its largest client's, not a sum.
+(epsilon, delta)-private, for one example more or less, against anyone who sees its uploads, including the server. The
+number n itself is no secret: steps, rates and weights follow from it. Clients hold disjoint data, so the federation's
+epsilon is its largest client's, not a sum.
 
 Batches are drawn by Poisson sampling with q = B / n, as the accountants assume, or `shuffled` into floor(n / B) of
-exactly B examples, for which the same figures are a customary approximation. Legend: n clients.
+exactly B examples, for which the same figures are a customary approximation and no upper bound. Legend: n clients.
 """
 
 import logging
@@ -88,11 +89,12 @@ class DPSGD(PromisedPrivacy):
         assumption = (
             "each example enters each batch by a coin of its own (Poisson sampling)"
             if self.batches == "poisson"
-            else "Poisson sampling is assumed where batches are shuffled: customary, and no proof"
+            else "Poisson sampling is assumed where batches are shuffled, which is customary and no upper bound"
         )
         return (
             f"clip {self.required_clip:g}, noise multiplier {self.noise:.4g}; epsilon at delta {self.required_delta:g} "
-            f"for one example more or less of a client, against all who see its uploads; {assumption}"
+            f"for one example more or less of a client, the number of which is no secret, against all who see its "
+            f"uploads; {assumption}"
         )
 
     def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: Context) -> Memory:

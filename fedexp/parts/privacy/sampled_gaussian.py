@@ -7,10 +7,10 @@ bounds, computed by dp-accounting:
 * RDP: the Renyi divergences of one step (Mironov 2017, arXiv:1702.07476; Mironov, Talwar, Zhang 2019,
   arXiv:1908.10530) times the steps, turned into epsilon as in Canonne, Kamath, Steinke 2020 (arXiv:2004.00010, Prop.
   12), the least over Opacus' orders. At fractional orders dp-accounting sums the absolute values of an alternating
-  series and leaves out orders where that does not converge, while Opacus keeps the signs. So this epsilon is never
-  below Opacus'. It is equal to many digits where the best order is large; on a wide grid (rates 0.0001 to 0.9) it is at
-  most 0.02 % larger up to epsilon 2, 0.4 % up to 5, 0.7 % up to 10, 4 % up to 20, and up to twice as large in the
-  hundreds.
+  series and leaves out orders where that does not converge, while Opacus keeps the signs. So this epsilon is not below
+  Opacus', but where delta is above the rate, where it may be 0. It is equal to many digits where the best order is
+  large; on a wide grid (rates 0.0001 to 0.9) it is at most 0.02 % larger up to epsilon 2, 0.4 % up to 5, 0.7 % up to
+  10, 4 % up to 20, and up to twice as large in the hundreds.
 * PLD: the distribution of one step's privacy loss (Meiser, Mohammadi 2018; Koskela, Jalko, Honkela 2020,
   arXiv:1906.03049), discretised pessimistically by connecting the dots (Doroshenko et al. 2022, arXiv:2207.04380) and
   convolved. The grid follows the loss (`cell_width`). Below delta = 1e-11 the Fourier transform's rounding shows.

@@ -40,11 +40,17 @@ class UCB(ShapleySelector):
         return upper_bounds(mean, count, float(np.log(number)), self.beta)
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        elapsed, start = ctx.round - 1, (ctx.round - 1) * self.count
         mean, count = means_and_counts(memory, ctx.clients)
-        bounds = self._bounds(mean, count, elapsed)
-        turn = opening_order(ctx)[start : start + self.count] if start < ctx.clients else np.zeros(0, np.int64)
-        turn = without_busy(turn, ctx)
-        bounds[np.concatenate([turn, ctx.fleet.busy])] = -np.inf
-        best = highest(bounds, min(self.count, ctx.clients - len(ctx.fleet.busy)) - len(turn))
-        return ctx.plan(np.sort(np.concatenate([turn, best]))), memory
+        bounds, size = self._bounds(mean, count, ctx.round - 1), min(self.count, ctx.clients - len(ctx.fleet.busy))
+        first = self._first_time(count, ctx)[:size]
+        bounds[np.concatenate([first, ctx.fleet.busy])] = -np.inf
+        best = highest(bounds, size - len(first))
+        return ctx.plan(np.sort(np.concatenate([first, best]))), memory
+
+    def _first_time(self, count: np.ndarray, ctx: Context) -> np.ndarray:
+        """Those that never took part and can be asked, given `count [N]`: whose turn it is first, then the others."""
+        if count.all():
+            return np.zeros(0, np.int64)
+        order, start = opening_order(ctx), (ctx.round - 1) * self.count
+        order = np.roll(order, -start) if start < ctx.clients else order
+        return without_busy(order[count[order] == 0], ctx)

@@ -6,7 +6,8 @@ from fedexp.parts.dataset import check_data
 from fedexp.parts.dataset.contract import Facts
 from fedexp.scoring import metrics
 from fedexp.simulation.setup.experiment import Experiment
-from fedexp.simulation.setup.incompatible_pairs import ROWS, describe_part
+from fedexp.simulation.setup.incompatibility import describe_part
+from fedexp.simulation.setup.incompatible_pairs import ROWS
 
 
 def refuse(exp: Experiment) -> None:

@@ -58,3 +58,14 @@ def test_a_large_radius_is_the_mean(rows: int):
     delta = torch.arange(rows * 3.0).view(rows, 3)
     found, _ = NormClipping(radius=1e6).reduce_and_report(delta, equal_shares(rows))
     torch.testing.assert_close(found, delta.mean(dim=0))
+
+
+@pytest.mark.parametrize("clients", range(1, 12))
+@pytest.mark.parametrize("quantile", [0.0, 0.3, 0.5, 0.6, 0.75, 1.0])
+def test_so_many_long_rows_do_not_raise_the_radius(clients: int, quantile: float):
+    most = max(0, clients - 1 - math.ceil(quantile * (clients - 1)))
+    for long in range(most + 2):
+        norm = torch.tensor([1.0] * (clients - long) + [1e3] * long)
+        assert (clip_radius(norm, None, quantile) < 1.01) == (long <= most or long == 0), long
+        if long == clients:
+            return

@@ -41,3 +41,8 @@ def test_the_formula_is_used_by_default(scene: AttackerKnowledge):
     # 2 of 5: s = 3 - 2 = 1, z = Phi^-1((3 - 1) / 3)
     forged, _ = ALIE().forge(scene)
     assert forged[0][0].item() == pytest.approx(2 - norm.ppf(2 / 3) * (2 / 3) ** 0.5)
+
+
+def test_only_what_the_attackers_hold_themselves_is_no_secret_of_others():
+    assert ALIE().reads_honest_rows
+    assert not ALIE(knows="own").reads_honest_rows

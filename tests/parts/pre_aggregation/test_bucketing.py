@@ -1,5 +1,6 @@
 """Bucketing: every row in one bucket, and what a bucket counts."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
@@ -36,6 +37,11 @@ def test_by_hand():
     assert together.examples.tolist() == [4, 7, 4]
     assert (together.examples * together.importance).tolist() == [7, 7, 4]
     assert together.loss_before.tolist() == [1, 2.5, 3]
+    assert together.exact is None
+    exact = np.array([[1.0, 9.0], [2.0, 8.0], [3.0, 7.0], [4.0, 6.0], [8.0, 5.0]])
+    together = average_buckets(replace(uploads, exact=exact), np.array([0, 1, 0, 2, 1]), np.array([3, 1, 1, 1, 1]))
+    assert together.exact is not None
+    assert together.exact.tolist() == [[1.5, 8.5], [5.0, 6.5], [4.0, 6.0]]
 
 
 def test_a_lost_loss_stays_in_its_bucket():

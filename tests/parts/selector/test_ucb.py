@@ -41,6 +41,17 @@ def test_without_width_it_is_greedyfed(equal_sizes: Stage):
     assert greedy == narrow
 
 
+def test_who_is_away_in_its_turn_is_made_up_for_in_the_random_order(equal_sizes: Stage):
+    game = replace(equal_sizes, utility=lambda coalition: float(WORTH[list(coalition)].sum()))
+    order = [client for owners in play(UCB(count=1, shapley=Shapley()), [game] * 6)[0] for client in owners]
+    away = [replace(game, busy=np.array(busy, np.int64)) for busy in ([order[0]], [], [], [])]
+    owners, _ = play(UCB(count=2, shapley=Shapley()), away)
+    assert owners[0] == sorted([order[1], order[2]])
+    assert owners[1] == sorted([order[3], order[4]])  # 2 has taken part
+    assert order[5] in owners[2]
+    assert order[0] in owners[2]
+
+
 def test_places_left_in_the_opening_go_to_the_highest_bounds(equal_sizes: Stage):
     game = replace(equal_sizes, utility=lambda coalition: float(WORTH[list(coalition)].sum()))
     for seed in range(5):

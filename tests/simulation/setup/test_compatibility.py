@@ -10,7 +10,8 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.simulation.setup import compatibility
 from fedexp.simulation.setup.experiment import Experiment
-from fedexp.simulation.setup.incompatible_pairs import ROWS, Incompatibility
+from fedexp.simulation.setup.incompatibility import Incompatibility
+from fedexp.simulation.setup.incompatible_pairs import ROWS
 from scripts import compatibility_page
 
 SETTINGS = {
