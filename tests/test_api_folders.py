@@ -116,11 +116,11 @@ def test_tables_follow_a_run_until_it_has_ended():
 def test_a_run_stays_where_it_is_when_the_working_folder_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     leave("cut")
     begun = load("cut")
-    assert repr(begun) == "Finished('cut', not finished)"
+    assert repr(begun) == "Unfinished('cut')"
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir("elsewhere")
     assert (begun.metrics["round"].tolist(), len(begun.clients)) == ([1], 6)
-    assert repr(begun) == f"Finished('{tmp_path / 'cut'}', not finished)"
+    assert repr(begun) == f"Unfinished('{tmp_path / 'cut'}')"
 
 
 def test_what_is_no_run_is_one_line():
@@ -139,7 +139,7 @@ def test_what_is_no_run_is_one_line():
 
 def test_it_is_shown_in_a_line():
     leave("cut")
-    assert repr(load("cut")) == "Finished('cut', not finished)"
+    assert repr(load("cut")) == "Unfinished('cut')"
     done = resume("cut", quiet=True)
     assert repr(done) == f"Finished('cut', 2 rounds, final_accuracy {done.summary['final_accuracy']:.4g})"
 
@@ -225,7 +225,9 @@ def test_messages_name_arguments_of_functions():
 def test_a_folder_that_holds_a_run_is_gone_on_with_by_a_function():
     folder = "p/a b=c,d'e"
     run(*TINY, folder=folder, quiet=True)
-    said = f"{folder} already holds a run; use fedexp.resume({folder!r}) or another folder"
+    said = (
+        f"{folder} already holds a run; use fedexp.resume({folder!r}), fedexp.run with resume=True, or another folder"
+    )
     with pytest.raises(ConfigError, match=re.escape(said)):
         run(*TINY, folder=folder, quiet=True)
     with pytest.raises(ConfigError, match=re.escape(said)):

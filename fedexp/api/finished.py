@@ -92,7 +92,7 @@ class Finished:
         """The folder, and what came out in the end, in a line."""
         name = f"{type(self).__name__}({display_path(self.folder)!r}"
         if not self.is_finished:
-            return f"{name}, not finished)"
+            return f"Unfinished({display_path(self.folder)!r})"
         final = f"final_{summary_json.main_metric(self.summary)}"
         value = self.summary.get(final)
         score = "" if value is None else f", {final} {value:.4g}"

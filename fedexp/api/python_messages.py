@@ -27,6 +27,10 @@ _PHRASES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"--against (\S+ \S+=\S+)$", lambda match: f"against=[{_arguments(match[1])}]"),
     (r"after --against\b", "in against"),
     (r"--against\b", "against"),
+    (
+        rf"holds a run; use fedexp resume {_WORD} or",
+        lambda match: f"holds a run; use fedexp.resume({_arguments(match[1])}), fedexp.run with resume=True, or",
+    ),
     (rf"(?<!by the command: )fedexp resume {_WORD}", lambda match: f"fedexp.resume({_arguments(match[1])})"),
     (r"fedexp resume$", "fedexp.resume"),
     (r"begin again: fedexp run (.+)$", lambda match: f"begin again: fedexp.run({_arguments(match[1])})"),

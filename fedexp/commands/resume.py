@@ -55,7 +55,7 @@ def act(words: list[str]) -> int:
 
 def _continue(folder: Path, other_words: list[str], arguments: Namespace) -> int:
     if not folder.is_dir():
-        raise ConfigError(f"there is no folder {folder}; resume needs that of a run, e.g. fedexp resume outputs/latest")
+        raise ConfigError(f"there is no folder {folder}; go to where the run was started, or give its path")
     folders.refuse_folder_of_runs(folder, "fedexp resume")
     refuse_special_files(folder, writing=True)
     flag = "--fail-if" if arguments.fail_if else "--json" if arguments.json else None

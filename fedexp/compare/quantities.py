@@ -63,9 +63,17 @@ def parse(text: str, clock: str, runs: Sequence[Run] = ()) -> Quantity:
     if not at and name in (*CLIENT_NAMES, *at_clients.names(metric)):
         return client_quantity(name, metric)
     if name not in THRESHOLD_NAMES or not re.fullmatch(r"-?(\d+\.?\d*|\.\d+)", threshold):
-        guess = f"{did_you_mean(name, (*names, *CLIENT_NAMES))} " if not at and name not in THRESHOLD_NAMES else ""
+        guess = guess_quantity(name, (*names, *CLIENT_NAMES)) if not at and name not in THRESHOLD_NAMES else ""
         raise ConfigError(f"a quantity must be one of {ALLOWED}, got {text.strip() or 'none'}; {guess}see --help")
     return threshold_quantity(name, float(threshold), clock)
+
+
+def guess_quantity(name: str, names: Sequence[str]) -> str:
+    """What may be meant by a name, with the space behind it: a metric on test data before other quantities."""
+    if longer := [candidate for candidate in names if name and candidate.startswith((f"test_{name}", name))]:
+        return f"did you mean {' or '.join(longer[:3])}? "
+    guess = did_you_mean(name, names)
+    return f"{guess} " if guess.endswith("?") else f"{guess}; "
 
 
 def threshold_quantity(name: str, threshold: float, clock: str) -> Quantity:

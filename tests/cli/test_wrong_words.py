@@ -43,7 +43,7 @@ from fedexp import cli
             ["resume"],
             "resume needs the folder of a run, a sweep, a search or a contest, e.g. fedexp resume outputs/latest",
         ),
-        (["resume", "x"], "there is no folder x; resume needs that of a run, e.g. fedexp resume outputs/latest"),
+        (["resume", "x"], "there is no folder x; go to where the run was started, or give its path"),
         (
             ["resume", ".", "--jobs", "2"],
             "--jobs is for a search or a contest, which . is not; a sweep takes hydra/launcher=joblib",

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from fedexp.compare import conditions, quantities
@@ -100,3 +102,17 @@ def test_a_metric_of_the_runs_own_is_a_quantity(method, read):
     for text in ("test_f2 < 1", "test_recall.cat < 1"):
         with pytest.raises(ConfigError, match="a quantity must be one of"):
             conditions.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "guess"),
+    [
+        ("accuracy", "did you mean test_accuracy or accuracy_auc?"),
+        ("acc", "did you mean test_accuracy or accuracy_auc?"),
+        ("test_acuracy", "did you mean test_accuracy or test_auroc or test_auprc?"),
+        ("zzz", "in all);"),
+    ],
+)
+def test_a_metric_on_test_data_is_guessed_first(text, guess):
+    with pytest.raises(ConfigError, match=re.escape(f"{guess} see --help")):
+        quantities.parse(text, "")

@@ -170,8 +170,8 @@ def _data(run: Run) -> str:
 
 
 def _split(run: Run) -> str:
-    """The run's split with its numbers, and its number of clients; empty where nobody knows."""
-    option = options(run).get("federation")
+    """The run's split with its numbers, and its number of clients; empty where nobody knows, or one has all data."""
+    option = options(run).get("federation") if run.config.get("scenario.training") != "central" else None
     return f"{part_text(run, 'federation', option)} of {len(run.selections):,} clients" if option else ""
 
 

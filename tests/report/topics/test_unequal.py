@@ -68,6 +68,14 @@ def test_splits_that_differ(make_run: Callable[..., Path], tmp_path: Path):
     assert "dirichlet (alpha=0.1) of 4 clients (" in note
 
 
+def test_all_data_in_one_place_are_of_no_split(make_run: Callable[..., Path], tmp_path: Path):
+    for number, training in enumerate(("federated", "central")):
+        keys = {"scenario.training": training, **({"federation.alpha": 0.1} if training == "central" else {})}
+        split = "dirichlet" if training == "central" else "iid"
+        make_run(str(number), choices={"federation": split, "selector": f"s{number}"}, keys=keys)
+    assert not [note for note in notes(tmp_path) if "splits" in note]
+
+
 def test_settings_that_did_nothing_are_told_on_the_page_too(make_run: Callable[..., Path], tmp_path: Path):
     for number, attack in enumerate(("alie", "ipm", "none")):
         folder = make_run(str(number), choices={"attack": attack})
