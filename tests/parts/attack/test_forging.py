@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from composing import CONF
 from worlds import world_of
 
+from fedexp.config import catalog
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Uploads
@@ -46,6 +48,19 @@ def test_where_all_are_malicious_they_know_themselves(tiny):
     delta = torch.ones(2, world.layout.size)
     sent = Uploads(owner, owner * 0, owner + 1, owner * 0 + 1.0, delta, owner * 1.0, owner * 1.0)
     assert (world.exp.attack.tamper(sent, {}, context.make_context(world, 1))[0].delta == -0.5).all()
+
+
+@pytest.mark.parametrize("attack", ["none", *catalog.options(CONF, "attack")])
+def test_an_attack_says_whether_it_reads_what_honest_clients_send(tiny, attack: str):
+    world = world_of(tiny(f"attack={attack}", "scenario.malicious=3"))
+    owner, part = np.arange(6), world.exp.attack
+    honest, rows = np.setdiff1d(owner, world.malicious), torch.randn(6, world.layout.size).repeat(2, 1, 1)
+    rows[1, honest] += 1
+    forged = []
+    for delta in rows:
+        sent = Uploads(owner, owner * 0, owner + 1, owner * 0 + 1.0, delta, owner * 1.0, owner * 1.0)
+        forged.append(part.tamper(sent, {}, context.make_context(world, 1))[0].delta[world.malicious])
+    assert torch.equal(*forged) != part.reads_honest_rows
 
 
 @pytest.mark.parametrize("attack", ["sign_flip", "label_flip"])
