@@ -4,7 +4,6 @@
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -106,7 +105,7 @@ class TrafficQueries:
 
     _world: World
 
-    @cached_property
+    @property
     def private_columns(self) -> np.ndarray:
         return private_columns(self._world.exp, self._world.layout)
 
@@ -114,7 +113,7 @@ class TrafficQueries:
     def extra_rows(self) -> tuple[str, ...]:
         return self._world.exp.local.extra_rows
 
-    @cached_property
+    @property
     def sent_entries(self) -> int:
         trainable = self._world.layout.parameters
         return trainable - int((self.private_columns < trainable).sum())

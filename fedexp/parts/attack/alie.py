@@ -31,7 +31,7 @@ class ALIE(ModelPoisoning):
     knows: Literal["honest", "own"] = "honest"
 
     @property
-    def reads_honest_rows(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def reads_honest_rows(self) -> bool:
         """Whether it is the attackers' own updates that it takes the mean and the deviation of."""
         return self.knows == "honest"
 

@@ -91,7 +91,7 @@ class Sender:
         self.has_reported_error = True
 
 
-def describe_error(error: Exception) -> str:
+def describe_error(error: BaseException) -> str:
     """An error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
 
