@@ -117,3 +117,25 @@ def test_uploads_that_break_off_are_refused_where_the_ledger_counts_what_arrives
         compatibility.refuse(spec.build(config(*told)))
     compatibility.refuse(spec.build(config(*told, use)))
     compatibility.refuse(spec.build(config(*told, "pacing=synchronous")))
+
+
+CENTRAL = ("privacy=client_central", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
+LOCAL = ("privacy=client_local", *CENTRAL[1:])
+
+
+@pytest.mark.parametrize("option", sorted({*catalog.options(CONF, "pre_aggregation")} - {"none"}))
+def test_what_changes_rows_by_others_is_refused_where_their_mean_is_noised(option: str):
+    words = (f"pre_aggregation={option}", "aggregator.weighting=uniform")
+    with pytest.raises(ConfigError, match=f"but pre_aggregation={option} changes them before"):
+        compatibility.refuse(spec.build(config(*words, *CENTRAL)))
+    compatibility.refuse(spec.build(config(*words, *LOCAL)))
+
+
+@pytest.mark.parametrize("words", [("attack=ipm",), ("attack=mimic",), ("attack=min_max",), ("attack=alie",)])
+def test_attackers_that_read_others_are_refused_where_each_upload_is_counted_by_itself(words: tuple[str, ...]):
+    few = ("scenario.malicious=3", "aggregator.weighting=uniform")
+    for private in (CENTRAL, LOCAL):
+        with pytest.raises(ConfigError, match=f"but {words[0]} has malicious clients send"):
+            compatibility.refuse(spec.build(config(*words, *few, *private)))
+    compatibility.refuse(spec.build(config(*words, *few, "privacy=dp_sgd", *CENTRAL[1:])))
+    compatibility.refuse(spec.build(config("attack=alie", "attack.knows=own", *few, *LOCAL)))
