@@ -90,13 +90,13 @@ class Finished:
 
     def __repr__(self) -> str:
         """The folder, and what came out in the end, in a line."""
-        name = f"{type(self).__name__}({display_path(self.folder)!r}"
+        name = display_path(self.folder)
         if not self.is_finished:
-            return f"Unfinished({display_path(self.folder)!r})"
+            return f"Unfinished({name!r})"
         final = f"final_{summary_json.main_metric(self.summary)}"
         value = self.summary.get(final)
         score = "" if value is None else f", {final} {value:.4g}"
-        return f"{name}, {self.summary.get('rounds')} rounds{score})"
+        return f"{type(self).__name__}({name!r}, {self.summary.get('rounds')} rounds{score})"
 
     def _table(self, name: str) -> "pd.DataFrame":
         """A table of the folder, which is read once from when the run has ended."""

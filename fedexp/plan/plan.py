@@ -227,8 +227,8 @@ def traffic_totals(exp: Experiment, result: ProbeResult, dry_run: DryRun | None,
         return TrafficTotals(None, None, None, False)
     clock = extrapolate([row["sim_s"] for row in rows], rounds, growing=True) if exp.has_clock else None
     down, up = (extrapolate([row[name] for row in rows], rounds) for name in ("mb_down", "mb_up"))
-    are_all = result.reason is not None and not result.partial_stages  # the stop rule ended the run in the trial
-    return TrafficTotals(down, up, clock, are_all, not are_all and bool(exp.local.judging_fraction))
+    grows = not result.is_whole_run and bool(exp.local.judging_fraction)
+    return TrafficTotals(down, up, clock, result.is_whole_run, grows)
 
 
 def epsilon(
@@ -237,7 +237,7 @@ def epsilon(
     """The ledger's last line by accountant; if it is unknown who takes part, as if every client did in every round."""
     if not exp.privacy.guarantees:
         return None
-    if result.reason is not None and not result.partial_stages:
+    if result.is_whole_run:
         row = result.tried_rounds[-1].row
         return {name: float(row[f"privacy.epsilon_{name}"] or 0.0) for name in ("pld", "rdp")}
     expected = RunEstimate(float, world.partition.clients) if dry_run is None else dry_run

@@ -72,6 +72,11 @@ class ProbeResult:
     partial_stages: list[str] = field(default_factory=list)  # what was tried in part, or given up
     gave_up: str | None = None  # why no more was tried
 
+    @property
+    def is_whole_run(self) -> bool:
+        """Whether the stop rule ended the run within the trial, in which nothing was tried in part."""
+        return self.reason is not None and not self.partial_stages
+
 
 def probe(
     exp: Experiment, world: World, config: dict[str, Any], progress: ProgressReporter, budget_s: float

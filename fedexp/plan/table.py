@@ -70,10 +70,8 @@ def _times(plan: Forecast, request: PlanRequest) -> list[tuple[str, str]]:
     )
     limit = _limit(plan)
     if spent.slows_down:
-        limit, parts = (
-            "at least " if plan.limit in ("", "at least") else "about ",
-            f"{parts}, more with every new client",
-        )
+        limit = "at least " if plan.limit in ("", "at least") else "about "
+        parts = f"{parts}, more with every new client"
     run_time = ("run time", f"{limit}{format_duration(spent.total)} ({parts}, end {format_duration(spent.closing)})")
     if request.points == 1:
         return [run_time]

@@ -32,7 +32,7 @@ class ALIE(ModelPoisoning):
 
     @property
     def reads_honest_rows(self) -> bool:
-        """Whether it is the attackers' own updates that it takes the mean and the deviation of."""
+        """Whether it takes mean and standard deviation from the updates of honest clients."""
         return self.knows == "honest"
 
     def why_harmless(self, participants: int, malicious: int) -> str:
