@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.files import run_tables
 from fedexp.files.atomic import write_atomically
@@ -12,7 +14,9 @@ from fedexp.files.failure import TRACEBACK
 from fedexp.files.open_folders import make_folder
 from fedexp.maths.curve_metrics import last, main_metric
 from fedexp.process import logs
+from fedexp.run.folders import is_finished
 from fedexp.run.run import complete
+from fedexp.run.state import checkpoint
 from fedexp.search.study import MethodTrials
 from fedexp.simulation.round import Row
 
@@ -34,7 +38,7 @@ def execute(study: MethodTrials, trial: Any, configs: list[dict[str, Any]]) -> N
     study.study.pruner = study.pruner(configs[0])
     try:
         scores = [
-            score(config, folder / f"seed={config['seed']}", _watch(trial) if first else None)
+            score(config, folder / f"seed={config['seed']}", _watch(study, trial) if first else None)
             for first, config in zip([True, *[False] * len(configs)], configs, strict=False)
         ]
     except PrunedError:
@@ -55,6 +59,8 @@ def score(config: dict[str, Any], folder: Path, watch: Callable[[Row], None] | N
     make_folder(folder)
     with logs.restore_logging():
         logs.log_to(folder, console=False)
+        if watch is not None and not is_finished(folder):
+            _watch_saved_round(config, folder, watch)
         complete(config, folder, watch)
     table = run_tables.read_frame(folder / "metrics.csv")
     metric = main_metric(table, "validation")
@@ -64,12 +70,25 @@ def score(config: dict[str, Any], folder: Path, watch: Callable[[Row], None] | N
     return value
 
 
-def _watch(trial: Any) -> Callable[[Row], None]:
+def _watch_saved_round(config: dict[str, Any], folder: Path, watch: Callable[[Row], None]) -> None:
+    """Watches the last saved round: the process may have been killed after it was saved, and before it was watched."""
+    saved = checkpoint.load(folder, config, torch.device("cpu"))
+    if saved is not None:
+        table = run_tables.read_frame(folder / "metrics.csv")
+        for row in table[table["round"] == saved.state.round].to_dict("records"):
+            watch({str(name): value for name, value in row.items()})
+
+
+def _watch(study: MethodTrials, trial: Any) -> Callable[[Row], None]:
+    """Reports rounds to the trial, and asks whether it is pruned; both may have been done before the process died."""
+    reported = {*study.trials()[trial.number].intermediate_values}
+
     def report_round(row: Row) -> None:
         value = row.get(f"validation_{main_metric(row, 'validation')}")
-        if value is None or value != value:
+        if value is None or value != value or row["round"] < max(reported, default=0):
             return
-        trial.report(value, row["round"])
+        if row["round"] not in reported:
+            trial.report(value, row["round"])
         if trial.should_prune():
             raise PrunedError
 

@@ -34,6 +34,7 @@ from fedexp.training.client.batches import smallest_batch
 from fedexp.training.client.examples import Examples
 from fedexp.training.client.recipe import Recipe, TrainerSpec
 from fedexp.training.engine.contract import EngineChoice
+from fedexp.training.per_example.independence import refuse_dependence
 from fedexp.training.workers.pool import WorkerPool
 
 NetworkFactory = Callable[[], nn.Module]
@@ -83,6 +84,8 @@ def build_world(exp: Experiment, choice: EngineChoice | None, pool: WorkerPool) 
     ready = prepare(exp, poisoned_split, network, input_facts, pool)
     if smallest_batch(exp.local, partition.sizes, exp.privacy.sampling) == 1:
         networks.refuse_single_examples(exp.model, network, ready.train)
+    if exp.privacy.example_clip is not None:
+        refuse_dependence(exp.model, network, ready.train)
     world = assemble_world(exp, data.sha256(), poisoned_split, ready, network, choice, pool)
     refuse_first_round(world)
     return world

@@ -104,15 +104,20 @@ def update_model(
     ctx: Context,
     checks: PendingChecks,
 ) -> tuple[Weights, dict[str, Memory]]:
-    """Updates one model; also returns the memories of the parts that did so."""
+    """Updates one model; also returns the memories of the parts that did so.
+
+    Where the aggregator returns the model that it was given, as nothing came or it skips the round, nobody steps.
+    """
     mixed, memories = apply_filters(exp, "mixing", uploads, model_memories, ctx)
-    proposal, aggregator_memory = checks.call(
+    proposal, memories["aggregator"] = checks.call(
         exp, "aggregator", exp.aggregator.combine, weights, mixed, model_memories["aggregator"], ctx
     )
-    updated, optimizer_memory = checks.call(
+    if proposal is weights:
+        return weights, {**model_memories, **memories}
+    updated, memories["server_optimizer"] = checks.call(
         exp, "server_optimizer", exp.server_optimizer.step, weights, proposal, model_memories["server_optimizer"]
     )
-    return updated, memories | {"aggregator": aggregator_memory, "server_optimizer": optimizer_memory}
+    return updated, memories
 
 
 def server_rate(exp: Experiment, number: int, pacing_memory: Memory) -> float | None:

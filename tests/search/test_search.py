@@ -157,6 +157,36 @@ def test_killed_and_taken_up_again_by_two_processes(whole: Path, tmp_path: Path)
     assert first["validation_accuracy_x"].tolist() == first["validation_accuracy_y"].tolist()
 
 
+class KilledError(BaseException):
+    """Ends a process at once, as far as the search knows."""
+
+
+@pytest.mark.parametrize("moment", ["report", "should_prune"])
+def test_killed_between_a_saved_round_and_the_look_at_it(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+):
+    """Whatever round of a pruned trial it is: the trial is pruned after the same one."""
+    from optuna.trial import Trial
+
+    trials = pd.read_csv(whole / "search.csv")
+    pruned, method = trials[trials["state"] == "pruned"].iloc[0], getattr(Trial, moment)
+    last = int(pruned["last_round"])
+
+    def die(trial: Trial, *words: object) -> object:
+        look = words[1] if words else max(trial.storage.get_trial(trial._trial_id).intermediate_values)
+        if (trial.study.study_name, trial.number, look) == (pruned["method"], pruned["trial"], last):
+            raise KilledError
+        return method(trial, *words)
+
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr(Trial, moment, die)
+        search(tmp_path / "cut", "checkpoint_s=0")
+    assert cli.main(["resume", str(tmp_path / "cut")]) == 0
+    assert (tmp_path / "cut" / "search.csv").read_bytes() == (whole / "search.csv").read_bytes()
+    table = tmp_path / "cut" / pruned["method"] / str(pruned["trial"]) / "seed=0" / "metrics.csv"
+    assert pd.read_csv(table)["round"].tolist() == list(range(1, last + 1))
+
+
 def test_a_process_that_is_killed_while_it_writes_the_journal_locks_nobody_out(tmp_path: Path):
     held = "import sys, pathlib, time; from fedexp.search.study import JournalLock; lock = JournalLock("
     held += "pathlib.Path(sys.argv[1])); lock.acquire(); print('held', flush=True); time.sleep(100)"

@@ -83,4 +83,8 @@ def find_obstacle(network: nn.Module) -> str | None:
         return "has no hidden layer"
     if any(layer.bias is None for layer in linear):
         return "has a linear layer without biases"
+    if len({id(layer.weight) for layer in linear}) < len(linear):
+        return "has a linear layer in two places"
+    if any(first.out_features != second.in_features for first, second in pairwise(linear)):
+        return "has a linear layer whose outputs are not the inputs of the next"
     return None

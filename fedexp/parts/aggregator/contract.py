@@ -30,6 +30,7 @@ class Aggregator(Part):
     needs_models = False  # whether it takes the present model with an update to be the client's model
     own_starts = False  # whether clients start from models of their own, and the global one is only measured
     client_keys: ClassVar[tuple[str, ...]] = ()  # keys that the local rule must have, too, with the same values
+    shared_keys: ClassVar[tuple[str, ...]] = ()  # as these, but only of a local rule that has all of them
     needs_cohort = ""  # why all rows must have begun from one model, in words that end a refusal
     averages = False  # whether its proposal is the mean of the rows by their shares
     normalises = False  # whether it divides each update by how much its client trained
@@ -81,7 +82,10 @@ class Aggregator(Part):
         return rows
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
-        """The proposal: the model plus the reduced delta, or the model itself where all `row_weights` are 0."""
+        """The proposal: the model plus the reduced delta, or the model itself where all `row_weights` are 0.
+
+        Where this very model is returned, the server's optimizer takes no step.
+        """
         if not self.row_weights(uploads).any():
             return weights, memory
         row = self.reduce(uploads.delta, self.shares(uploads))

@@ -17,7 +17,7 @@ Penalties apply to trainable entries; BatchNorm's statistics are averaged. Clien
 that it sent before. Legend: n models, P trainable entries, B columns of a block.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -142,10 +142,11 @@ def robust_centre(
 
 
 class FedPlusCentre(Aggregator):
-    """A robust centre of all clients' last models. `penalty`, `mu` and `alpha` are those of the local rule."""
+    """A robust centre of all clients' last models. `penalty`, `mu` and `alpha` are those of `local=fedplus`."""
 
     keeps_rows = True
     needs_models = True
+    shared_keys: ClassVar = ("penalty", "mu", "alpha")
 
     weighting: Literal["uniform"] = "uniform"
     penalty: Penalty = "l2"

@@ -1,9 +1,8 @@
 """A step of the server every so many simulated seconds, with what has arrived; what comes later counts in a later step.
 
 Free places are filled after each step. A step is longer where nobody is there to begin with, or where selection itself
-takes longer than the period; the next one counts from its end. If nothing has arrived, the mean of the updates is 0:
-the model stays as it is, unless the server goes on by itself, as with momentum, Adam or the updates that MIFA
-remembers.
+takes longer than the period; the next one counts from its end. If nothing has arrived, the model stays as it is, and so
+does what the server's optimizer remembers, unless the aggregator steps by what it remembers, as MIFA does.
 """
 
 from typing import Annotated

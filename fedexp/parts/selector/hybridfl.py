@@ -3,8 +3,8 @@
 As in algorithms 7 and 8 of the selection thesis, the greedy algorithm minimises T_inc times the unevenness of the class
 counts of the chosen clients and the candidate together. While the chosen ones train, candidates that are not chosen and
 permit it (each with probability `upload_permission`) send examples, class by class, until the first chosen client has
-trained. The server trains on them like one more participant with |D_UL| examples, in no time. If nobody is chosen, or
-nothing sent, there is no such row.
+trained; a client without examples trains nothing, and ends nothing. The server trains on what was sent like one more
+participant with |D_UL| examples, in no time. If nobody is chosen, or nothing sent, there is no such row.
 
 Decisions: `variance_over_mean` has no square root in text and code of the thesis. An example is as large as it is
 stored, plus 8 bytes for its label (`mb_up` counts both). Two readings of the thesis' code are options:
@@ -60,10 +60,12 @@ class HybridFL(FedCS):
         draws = ctx.fleet.run_draws if self.permission == "once" else ctx.fleet.draws
         permitted = draws("upload_permission", owner=candidates)[:, 0] < self.upload_permission
         permitted[chosen] = False
-        if not len(chosen) or not permitted.any():
+        training = chosen if self.upload_until == "first_chosen" else np.arange(len(candidates))
+        training = training[ctx.sizes[candidates[training]] > 0]
+        if not len(chosen) or not len(training) or not permitted.any():
             return np.zeros(0, dtype=np.int64)
         shards = list(ctx.plan(candidates[permitted]).shards)
-        update_s = resources.update_s[chosen] if self.upload_until == "first_chosen" else resources.update_s
         bits = 8.0 * (ctx.traffic.example_bytes + LABEL_BYTES)
         labels = [ctx.clients_data.labels(shard) for shard in shards]
-        return examples_before_deadline(shards, labels, resources.uplink[permitted], bits, float(update_s.min()))
+        deadline_s = float(resources.update_s[training].min())
+        return examples_before_deadline(shards, labels, resources.uplink[permitted], bits, deadline_s)

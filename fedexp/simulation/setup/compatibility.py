@@ -53,12 +53,16 @@ def training_clients(exp: Experiment) -> int | None:
 
 def refuse_keys(exp: Experiment) -> None:
     """Raises ConfigError where clients and server share a number, but have two values of it."""
-    for key in exp.aggregator.client_keys:
-        server_value, client_value = getattr(exp.aggregator, key), getattr(exp.local, key)
-        if server_value != client_value:
+    keys, shared_keys = exp.aggregator.client_keys, exp.aggregator.shared_keys
+    if all(hasattr(exp.local, key) for key in shared_keys):
+        keys += shared_keys
+    for key in keys:
+        values = getattr(exp.local, key), getattr(exp.aggregator, key)
+        client_value, server_value = (f"{value:g}" if isinstance(value, float) else value for value in values)
+        if values[0] != values[1]:
             raise ConfigError(
-                f"aggregator.{key} must be that of local={option(exp.local)}, local.{key}={client_value:g}, got "
-                f"{server_value:g}; set both to one value, or local.{key} alone with algorithm={option(exp.local)}"
+                f"aggregator.{key} must be that of local={option(exp.local)}, local.{key}={client_value}, got "
+                f"{server_value}; set both to one value, or local.{key} alone with algorithm={option(exp.local)}"
             )
 
 

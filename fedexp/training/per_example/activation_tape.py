@@ -20,7 +20,10 @@ class ActivationTape:
     """
 
     def __init__(self, network: nn.Module, example: torch.Tensor) -> None:
-        """Tries the network on `example [1, ...]`, twice in a batch; `shapes` are those of the layers' outputs."""
+        """Tries the network on `example [1, ...]`, in batches of two and three: else an axis may have such a length.
+
+        `shapes` are those of the layers' outputs.
+        """
         self.layers = [layer for layer in network.modules() if layer._parameters]
         self.inputs: list[torch.Tensor] = []
         self.outputs: list[torch.Tensor] = []
@@ -28,9 +31,7 @@ class ActivationTape:
         self.shifts: list[torch.Tensor] = []  # added to the outputs; the loss is differentiated with respect to them
         altered = any(vars(layer).get(name) for layer in self.layers for name in ALTERED)
         hooks = [layer.register_forward_hook(partial(self._record, number)) for number, layer in enumerate(self.layers)]
-        with torch.enable_grad():
-            answers = network.eval()(torch.cat([example, example]))
-        self.is_complete = not altered and self._covers_all_entries(network, answers)
+        self.is_complete = not altered and all(self._try(network, example, examples) for examples in (2, 3))
         self.shapes = [tuple(output.shape[1:]) for output in self.outputs] if self.is_complete else []
         self.clear()
         if not self.is_complete:
@@ -50,8 +51,15 @@ class ActivationTape:
         self.outputs.append(output)
         return output + self.shifts[number] if self.shifts else None
 
-    def _covers_all_entries(self, network: nn.Module, answers: torch.Tensor) -> bool:
-        """Whether each layer was called once, in order, with two examples, and each entry was used once.
+    def _try(self, network: nn.Module, example: torch.Tensor, examples: int) -> bool:
+        """Records a batch of as many `examples`, each `example [1, ...]`; returns whether it covers all entries."""
+        self.clear()
+        with torch.enable_grad():
+            answers = network.eval()(torch.cat([example] * examples))
+        return self._covers_all_entries(network, answers, examples)
+
+    def _covers_all_entries(self, network: nn.Module, answers: torch.Tensor, examples: int) -> bool:
+        """Whether each layer was called once, in order, with all examples, and each entry was used once.
 
         Else an entry has gradients from elsewhere, too: tied weights, layers that are called again, weights that are
         used beside their layer. Outputs must not have been changed in place behind their layer.
@@ -63,7 +71,7 @@ class ActivationTape:
             return False
         tensors = [*self.inputs, *self.outputs]
         per_example = all(
-            isinstance(tensor, torch.Tensor) and tensor.dim() > 0 and len(tensor) == 2 for tensor in tensors
+            isinstance(tensor, torch.Tensor) and tensor.dim() > 0 and len(tensor) == examples for tensor in tensors
         )
         return per_example and all(tensor._version == 0 for tensor in self.outputs) and is_used_once(entries, answers)
 

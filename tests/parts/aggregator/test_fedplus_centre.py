@@ -1,5 +1,6 @@
 """The centre over all clients: its fixed point, its limits, who counts."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -213,3 +214,23 @@ def test_statistics_of_batch_norm_are_averaged(tiny: Tiny):
 def test_rows_of_several_clients_have_no_owner(tiny: Tiny):
     with pytest.raises(ConfigError, match="each client sent, or the sum of it, but pre_aggregation=bucketing mixes"):
         compatibility.refuse(spec.build(tiny("algorithm=fedplus", "pre_aggregation=bucketing")))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("algorithm=fedplus", "aggregator.mu=5"), "aggregator.mu must be that of local=fedplus, local.mu=0.3, got 5; "),
+        (
+            ("local=fedplus", "aggregator=fedplus_centre", "local.penalty=l1"),
+            "aggregator.penalty must be that of local=fedplus, local.penalty=l1, got l2; set both to one value, or "
+            "local.penalty alone with algorithm=fedplus",
+        ),
+    ],
+)
+def test_clients_and_server_must_mean_the_same_penalty(tiny: Tiny, words: tuple[str, ...], message: str):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        compatibility.refuse(spec.build(tiny(*words)))
+
+
+def test_another_local_rule_has_a_mu_of_its_own(tiny: Tiny):
+    compatibility.refuse(spec.build(tiny("local=prox", "aggregator=fedplus_centre", "local.mu=2")))

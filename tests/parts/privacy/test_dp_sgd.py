@@ -1,12 +1,16 @@
 """DP-SGD as a whole: its limits, both engines, repetition, the ledger through rounds, and what it refuses."""
 
 import math
+import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+import own_models
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional as F
 from worlds import world_of
 
@@ -276,6 +280,54 @@ def test_what_cannot_work_is_refused_in_one_line(tiny: Tiny, words: tuple[str, .
         compatibility.refuse(spec.build(tiny(*words)))
     assert REFUSED[words] in str(error.value)
     assert "\n" not in str(error.value)
+
+
+class Centred(nn.Module):
+    """Takes the examples' mean off in training: of the batch at hand, or a running one in a buffer."""
+
+    def __init__(self, running: bool) -> None:
+        super().__init__()
+        self.running = running
+        self.register_buffer("mean", torch.zeros(8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.training and self.running:
+            self.mean.mul_(0.9).add_(0.1 * x.detach().mean(dim=0))
+        return x - (x.mean(dim=0) if self.training and not self.running else self.mean)
+
+
+class Counted(nn.Module):
+    """Counts its batches in a buffer, whatever is in them, and forgets some units."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("batches", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.batches += self.training
+        return nn.functional.dropout(x, 0.5, self.training)
+
+
+FIRST_LAYERS = {
+    "running mean": (lambda: Centred(running=True), "moves its buffer 0.mean by the examples of a batch, and clients"),
+    "mean of a batch": (lambda: Centred(running=False), "says of an example what depends on the others of its batch"),
+    "instance norm": (
+        lambda: nn.Sequential(nn.Unflatten(1, (2, 4)), nn.InstanceNorm1d(2, track_running_stats=True), nn.Flatten()),
+        "moves its buffer 0.1.running_mean by the examples",
+    ),
+    "counter": (Counted, ""),
+}
+
+
+@pytest.mark.parametrize("layer", FIRST_LAYERS)
+def test_an_example_may_show_in_nothing_but_its_own_gradient(tiny: Tiny, layer: str):
+    first, complaint = FIRST_LAYERS[layer]
+    own_models.LAYERS["tested"] = lambda facts: nn.Sequential(first(), nn.Linear(8, facts.classes))
+    model = {"model": {"_target_": "own_models.Layered", "layers": "tested"}}
+    world_of({**tiny(), **model})
+    refusal = pytest.raises(ConfigError, match=re.escape(complaint)) if complaint else nullcontext()
+    with refusal:
+        world_of({**tiny(*PRIVATE), **model})
 
 
 def test_clients_that_are_all_too_small_are_refused_before_training(tiny: Tiny):

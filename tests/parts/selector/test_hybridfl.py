@@ -67,6 +67,20 @@ def test_the_upload_may_end_with_the_first_candidate(stage: Stage):
     assert counts == {"first_chosen": 10, "first_candidate": 2}  # 1 s, or 0.05 s, at 0.02 s an example
 
 
+@pytest.mark.parametrize("until", ["first_chosen", "first_candidate"])
+def test_a_client_without_examples_ends_no_upload(stage: Stage, until: str):
+    """Client 2 has none, is chosen first and trains in no time; client 0 trains 0.11 s, at 0.02 s an example."""
+    sizes, counts = stage.sizes * [1, 1, 0, 1], stage.counts * [[1], [1], [0], [1]]
+    empty = replace(stage, sizes=sizes, counts=counts, machines=machines([0.11, 2, 0, 40], [2, 2, 2, 2]))
+    plan, memory = HybridFL(candidates=4, round_s=20.0, upload_until=until).choose({}, empty.ctx)
+    assert plan.owner.tolist()[0] == 2
+    assert memory["columns"]["uploaded_examples"] == 5
+    nobody = replace(empty, machines=machines([99, 99, 0, 99], [2, 2, 2, 2]))
+    plan, memory = HybridFL(candidates=4, round_s=20.0).choose({}, nobody.ctx)
+    assert plan.owner.tolist() == [2]
+    assert memory["columns"]["uploaded_examples"] == 0
+
+
 @pytest.mark.law("selector=hybridfl", "clients that are chosen, or do not permit it, send no examples")
 def test_who_is_chosen_or_does_not_permit_sends_nothing(stage: Stage):
     everybody_permits = replace(stage, permits=np.zeros(4), machines=machines([1, 1, 1, 1], [2, 2, 2, 2]))

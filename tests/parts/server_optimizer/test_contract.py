@@ -1,5 +1,7 @@
 """What every server optimizer must keep, found from conf/."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from composing import options
@@ -8,6 +10,7 @@ from worlds import Tiny, world_of
 
 from fedexp.core.values import Weights
 from fedexp.parts.server_optimizer.contract import ServerOptimizer
+from fedexp.simulation.round import run_round
 
 
 @pytest.mark.parametrize("option", options("server_optimizer"))
@@ -26,6 +29,28 @@ class TestServerOptimizer:
         moved, _ = world.exp.server_optimizer.step(world.first, proposal, {})
         parameters = world.layout.parameters
         assert torch.equal(moved.flat[parameters:], proposal.flat[parameters:])
+
+
+QUIET = {  # a part, its words, and what it is changed to in a round that brings nothing
+    "nobody": ("selector", ("selector=fedcs", "selector.round_s=1e6", "fleet=simulated"), {"round_s": 1e-3}),
+    "too few": ("aggregator", ("aggregator=krum", "aggregator.on_violation=skip"), {"byzantine": 9}),
+}
+
+
+@pytest.mark.law("server_optimizer", "a round that brings nothing leaves the model and its moments, to the byte")
+@pytest.mark.parametrize("option", options("server_optimizer"))
+@pytest.mark.parametrize("cause", QUIET)
+def test_a_round_that_brings_nothing_leaves_the_model(tiny: Tiny, option: str, cause: str):
+    role, words, change = QUIET[cause]
+    world = world_of(tiny(f"server_optimizer={option}", *words))
+    before, *_ = run_round(world.exp, world, world.initial_state())
+    assert not torch.equal(before.models[0].flat, world.first.flat)
+    quiet = replace(world.exp, **{role: replace(world.exp.part(role), **change)})
+    after, *_ = run_round(quiet, world, before)
+    assert torch.equal(after.models[0].flat, before.models[0].flat)
+    moments, earlier = (state.memory["server_optimizer"]["0"] for state in (after, before))
+    assert moments.keys() == earlier.keys()
+    assert all(torch.equal(torch.as_tensor(moments[name]), torch.as_tensor(earlier[name])) for name in earlier)
 
 
 @pytest.mark.law("server_optimizer=replace", "the model becomes the proposal")

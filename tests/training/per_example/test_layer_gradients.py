@@ -59,6 +59,17 @@ class Sequences(nn.Module):
         return self.last(torch.tanh(self.each(x)).mean(dim=1))
 
 
+class StepsFirst(nn.Module):
+    """A linear layer over sequences with their steps in front of the examples."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.each, self.last = nn.Linear(3, 5), nn.Linear(5, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(torch.tanh(self.each(x.transpose(0, 1).contiguous())).mean(dim=0))
+
+
 class Reused(nn.Module):
     """Uses an entry in two places; `way` says how."""
 
@@ -130,6 +141,8 @@ def networks() -> dict[str, tuple[nn.Module, tuple[int, ...]]]:
     return ours | {
         "strided": (strided, (2, 9, 9)),
         "sequences": (Sequences(), (6, 3)),
+        **{f"{steps} steps first": (StepsFirst(), (steps, 3)) for steps in (2, 3, 4)},
+        "group norm of vectors": (nn.Sequential(nn.Linear(6, 8), nn.GroupNorm(2, 8), nn.Linear(8, 4)), (6,)),
         "unknown": (nn.Sequential(nn.Linear(6, 4), Scale()), (6,)),
         "overwritten": (nn.Sequential(nn.Linear(6, 5), nn.ReLU(inplace=True), nn.Linear(5, 4)), (6,)),
         **{f"reused {way}": (Reused(way), (6,)) for way in ("weight", "layer", "twice", "beside")},
@@ -142,7 +155,7 @@ def networks() -> dict[str, tuple[nn.Module, tuple[int, ...]]]:
 
 
 FORMED = {"unknown", "grouped", "overwritten", "flattened", "hooked", "reparametrised"}
-FORMED |= {name for name in networks() if name.startswith(("reused", "lines"))}
+FORMED |= {name for name in networks() if name.startswith(("reused", "lines")) or name.endswith("steps first")}
 
 
 @pytest.fixture(autouse=True)

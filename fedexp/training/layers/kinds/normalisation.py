@@ -183,7 +183,8 @@ def evaluate_group_norm(layer: nn.GroupNorm, entries: Entries, flow: Activations
 def group_norm_gradients(layer: nn.GroupNorm, inputs: torch.Tensor, errors: torch.Tensor) -> LayerGradients:
     """Returns the gradients of each channel's scale and shift; `inputs` and `errors` are `[B, C, ...]`."""
     normal = F.group_norm(inputs, layer.num_groups, eps=layer.eps)
-    scale, shift = (errors * normal).flatten(2).sum(dim=2), errors.flatten(2).sum(dim=2)
+    channels = errors.shape[:2]
+    scale, shift = ((errors * normal).reshape(*channels, -1).sum(dim=2), errors.reshape(*channels, -1).sum(dim=2))
     return MaterialisedGradients(torch.cat([scale, shift], dim=1))
 
 

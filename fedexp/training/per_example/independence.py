@@ -1,0 +1,54 @@
+"""Checks by trying that, in training, an example tells nothing of itself but by its own gradient.
+
+DP-SGD clips each example's gradient and noises their sum. So no answer may depend on the other examples of a batch, and
+no buffer may move by them: buffers travel with a model, neither clipped nor noised. Legend: B batch.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import nn
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import describe_choice
+from fedexp.core.torch_generator import seed_torch
+from fedexp.parts.model.contract import Model
+from fedexp.parts.network_errors import refuse_network_errors
+from fedexp.training.client.examples import Examples
+
+TOLERANCE = 1e-4  # of the largest answer
+
+
+def refuse_dependence(model: Model, build: Callable[[], nn.Module], examples: Examples) -> None:
+    """Tries the networks that `build` makes on two batches that have only their first and last example in common.
+
+    Raises:
+        ConfigError: in training, what it makes of these two, or a buffer, depends on the examples between them.
+    """
+    positions = examples.to_device(np.linspace(0, len(examples) - 1, 4).astype(int))
+    others = positions.where(positions == positions[-1], positions[0])
+    with refuse_network_errors(model):
+        (answers, buffers), (other_answers, other_buffers) = (
+            _train_once(build(), examples.inputs(batch).clone()) for batch in (positions, others)
+        )
+    subject = f"privacy clips the gradient of each example, but in training {describe_choice('model', model)}"
+    for name, values in buffers.items():
+        if not torch.allclose(values, other_buffers[name], rtol=0, atol=0, equal_nan=True):
+            raise ConfigError(
+                f"{subject} moves its buffer {name} by the examples of a batch, and clients send it as it is; leave "
+                "the buffer out (for a normalisation: track_running_stats=False), or use privacy=none"
+            )
+    largest = float(answers.nan_to_num().abs().max())
+    if not torch.allclose(answers, other_answers, rtol=0, atol=TOLERANCE * largest, equal_nan=True):
+        raise ConfigError(
+            f"{subject} says of an example what depends on the others of its batch; neither average nor sum over the "
+            "examples, or use privacy=none"
+        )
+
+
+def _train_once(network: nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """What a new network answers of the first and the last example of `x [B, *shape]`, and its buffers then."""
+    with seed_torch(0, x.device), torch.no_grad():
+        answers = network.train()(x)
+    return answers[[0, -1]], dict(network.named_buffers())
