@@ -2,7 +2,7 @@
 
 EXPORT is a folder that fedexp export wrote. ROWS is a table (.csv or .parquet) with the columns of the training table,
 in any order; other columns are kept. For models of images, signals and the like it is a .npy file with an array of
-examples as they were stored for training (encoder.json says their shape and type). The answers are written as CSV: the
+examples, as x_test of your .npz file or as encoder.json says their shape and type. The answers are written as CSV: the
 likeliest class and the probability of each, or the numbers. Missing cells, texts that training did not have and numbers
 out of their range are told by column. Nothing in EXPORT is run.
 """

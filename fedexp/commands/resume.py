@@ -57,6 +57,7 @@ def _continue(folder: Path, other_words: list[str], arguments: Namespace) -> int
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {folder}; go to where the run was started, or give its path")
     folders.refuse_folder_of_runs(folder, "fedexp resume")
+    folders.refuse_export(folder)
     refuse_special_files(folder, writing=True)
     flag = "--fail-if" if arguments.fail_if else "--json" if arguments.json else None
     if flag and (folders.is_search(folder) or folders.is_contest(folder)):

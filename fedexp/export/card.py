@@ -37,7 +37,7 @@ def card(trained: TrainedModel, files: Mapping[str, str], obstacle: str) -> str:
     """
     record = trained.record
     words = saved_config.read_shared(record.folder, with_seed=not trained.draws_noise).overrides
-    owner_text = "Everybody's model" if trained.client is None else f"The model that client {trained.client} uses"
+    owner_text = "Everybody's model" if trained.client is None else f"The model that client {_client(trained)} uses"
     companion = f"{_NEEDS_MODULE} ({obstacle})" if obstacle else " alone"
     sections = [
         f"# A model of {_title(record)}",
@@ -60,20 +60,19 @@ def card(trained: TrainedModel, files: Mapping[str, str], obstacle: str) -> str:
 
 
 def _data_text(trained: TrainedModel) -> str:
-    config, summary, encoder = trained.config, trained.record.summary or {}, trained.encoder
+    config, encoder = trained.config, trained.encoder
     count = f"{len(encoder.answers)} {_NOUNS[encoder.targets]}"
     lines = [f"* Examples are {list(encoder.shape)} of {encoder.dtype}, answers {count}."]
-    digest = summary.get("data_sha256")
-    if digest and not trained.draws_noise:  # which would tell of every example
-        lines.append(f"* SHA-256 of the data as it was loaded: `{digest}`.")
+    if not trained.draws_noise:  # else it would tell of every example
+        lines.append(f"* SHA-256 of the data as it was loaded: `{trained.world.data_sha256}`.")
     if encoder.text is not None:
-        column = f" of the column `{encoder.text.column}`" if encoder.text.column else ""
+        column = f" of the column {escape_markdown(encoder.text.column)}" if encoder.text.column else ""
         limit = "" if encoder.targets == "tokens" else f"; the first {encoder.shape[0]} count"
         lines.append(f"* Texts{column} are cut into {encoder.text.unit}{limit}.")
     if encoder.columns:
         lines.append(f"* Columns are encoded by {_STATISTICS[config['dataset'].get('statistics', 'pooled')]}.")
     if trained.client_number is not None:
-        lines.append(f"* Client {trained.client} has {example_counts(trained.world, trained.client_number)}.")
+        lines.append(f"* Client {_client(trained)} has {example_counts(trained.world, trained.client_number)}.")
     if trained.exp.features.layers(encoder.facts) is not None:
         lines.append("* The first layers, `features`, were learnt on the server's public examples.")
     return "\n".join(lines)
@@ -83,7 +82,8 @@ def _title(record: RunRecord) -> str:
     """The options of dataset and model, and what the run is called."""
     run = runs.read(record.folder)
     chosen = options(run)
-    return f"{chosen.get('dataset', 'its data')}: {chosen.get('model', 'network')}, {single_label(run)}"
+    title = f"{chosen.get('dataset', 'its data')}: {chosen.get('model', 'network')}, {single_label(run)}"
+    return escape_markdown(_one_line(title))
 
 
 def _score_table(trained: TrainedModel) -> str:
@@ -104,7 +104,7 @@ def _score_table(trained: TrainedModel) -> str:
     }
     rows = _client_rows(trained)
     rows += [
-        f"| {column_text(name, trained.exp.metrics[0])} | {float(text):.4g} | {data_names[kind]} |"
+        f"| {escape_markdown(column_text(name, trained.exp.metrics[0]))} | {float(text):.4g} | {data_names[kind]} |"
         for kind in data_names
         for name, text in line.items()
         if name.startswith(f"{kind}_") and text
@@ -136,7 +136,7 @@ def _client_rows(trained: TrainedModel) -> list[str]:
     if trained.client_number is None:
         return []
     return [
-        f"| {name} | {value:.4g} | {data} |"
+        f"| {escape_markdown(name)} | {value:.4g} | {data} |"
         for data, scores in client_scores(trained.world, trained.weights, trained.client_number)
         for name, value in scores.items()
         if not math.isnan(value)
@@ -147,7 +147,7 @@ def _privacy_text(trained: TrainedModel) -> str:
     privacy = (trained.record.summary or {}).get("privacy")
     if not privacy:
         return "No promise was made: the model may tell of the examples that it was trained on."
-    promise = _one_line(str(privacy["promise"]))
+    promise = escape_markdown(_one_line(str(privacy["promise"])))
     if trained.is_outside_the_promise:
         return (
             "The promise of the run does not cover this model: its client trained it, or a part of it, without "
@@ -163,6 +163,11 @@ def _predict_text(trained: TrainedModel) -> str:
         return "`fedexp predict` writes tables, but this model predicts the next token: ask it as above."
     rows = "rows.csv" if trained.encoder.takes_rows else "examples.npy"
     return f"    fedexp predict . {rows} --to answers.csv"
+
+
+def _client(trained: TrainedModel) -> str:
+    """The number or the name of the client whose model it is."""
+    return escape_markdown(_one_line(str(trained.client)))
 
 
 def _is_number(value: object) -> bool:

@@ -98,9 +98,8 @@ class Encoder:
         x = torch.as_tensor(x)
         if tuple(x.shape[1:]) != self.shape or x.dtype != getattr(torch, self.dtype):
             got = f"{str(x.dtype).removeprefix('torch.')} {list(x.shape)}"
-            raise ConfigError(
-                f"examples must be {self._description}, got {got}; store them as the training examples were"
-            )
+            channels = ", the channel in front" if len(self.shape) > 1 else ""
+            raise ConfigError(f"examples must be {self._description}{channels}, got {got}; turn them into these")
         if self.dtype == "int64":
             if len(x) and self.vocabulary and not 0 <= int(x.min()) <= int(x.max()) < len(self.vocabulary):
                 raise ConfigError(f"tokens must be numbers from 0 to {len(self.vocabulary) - 1}; see {NAME}")

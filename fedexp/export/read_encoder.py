@@ -1,7 +1,8 @@
 """Reads `encoder.json` of an exported folder; what it says is checked before it is believed."""
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from fedexp.data.tables.encoding import Column
 from fedexp.data.tokens import TextFormat
 from fedexp.export.encoder import NAME, Encoder
 from fedexp.files.atomic import display_path
+from fedexp.files.table_names import fault_in_column_names
 from fedexp.files.untrusted_json import read_json
 from fedexp.parts.dataset.normalising import factor_and_offset
 
@@ -86,7 +88,16 @@ def _describe_contradiction(encoder: Encoder) -> str:
         return f"its columns do not make {encoder.shape[0]} numbers"
     if encoder.target_columns and len(encoder.target_columns) != len(encoder.answers):
         return "its answers and target columns are not as many"
+    if repeated := _first_repeated([column.name for column in columns], *(column.categories or () for column in columns)):
+        return f"it has {repeated[:40]!r} twice"
+    if encoder.targets != "tokens" and (fault := fault_in_column_names(encoder.answers, ())):
+        return f"its answers {fault}"
     return _describe_extreme(encoder) if encoder.answers else "it has no answers"
+
+
+def _first_repeated(*lists: Sequence[str]) -> str:
+    """The first name that one of the lists has twice; empty if none has."""
+    return next((name for names in lists for name, count in Counter(names).items() if count > 1), "")
 
 
 def _describe_extreme(encoder: Encoder) -> str:

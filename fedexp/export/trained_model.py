@@ -12,14 +12,17 @@ from torch import nn
 from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import MAX_LISTED, ConfigError, did_you_mean
+from fedexp.core.part import describe_choice
 from fedexp.core.values import State, Weights
 from fedexp.export.encoder import Encoder, make_encoder
 from fedexp.export.entries import set_entries
+from fedexp.files import summary_json
 from fedexp.files.atomic import display_path, shell_path
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.features.contract import Features
 from fedexp.parts.model.contract import Model
 from fedexp.run import digests
+from fedexp.run.state.inputs import refuse_changed_inputs
 from fedexp.run.tables import first_columns
 from fedexp.simulation.build_world import build_experiment, load
 from fedexp.simulation.measures.own_models import personal_models
@@ -77,8 +80,8 @@ def load_trained(
     """The model after round `number` (the newest one that was saved) in a run folder.
 
     Raises:
-        ConfigError: there is no such run, no saved state of that round, or no such client; or the state is not that
-            of the tables beside it.
+        ConfigError: there is no such run, no saved state of that round, or no such client; the state is not that of
+            the tables beside it, or the data are no longer those that the run was trained on.
     """
     config = read_config(folder, trust)
     run_record = record.read(folder, config)
@@ -89,6 +92,7 @@ def load_trained(
         where = display_path(saved_state.path)
         raise ConfigError(f"{where} {objection}; fedexp verify {shell_path(folder)} tells more")
     exp, world = rerun.exp, rerun.world
+    refuse_changed_inputs(folder, saved_state.inputs, world, "give its model")
     owner = None if client is None else _client_number(client, world)
     weights = Weights(_model_row(rerun, state, owner), state.models[0].layout)
     data, facts = load(exp)
@@ -123,10 +127,16 @@ def load_encoder(folder: Path, trust: Trust = NO_TRUST) -> Encoder:
     """The encoder of a run folder's model; loads the data, and neither trains nor scores anything.
 
     Raises:
-        ConfigError: there is no such run, or its data is not there.
+        ConfigError: there is no such run, or its data are not there, or no longer those that it was trained on.
     """
     exp = build_experiment(with_own_files(read_config(folder, trust), folder))
     data, facts = load(exp)
+    digest = data.sha256()
+    if (summary_json.read(folder) or {}).get("data_sha256", digest) != digest:
+        raise ConfigError(
+            f"{display_path(folder)} cannot give its encoder, since the data of {describe_choice('dataset', exp.dataset)} "
+            "changed after the run began; put back what was there, or begin a new run"
+        )
     return make_encoder(data, facts, raw=exp.features.layers(facts) is not None)
 
 

@@ -9,7 +9,7 @@ from fedexp.parts.model.torch import factory_arguments
 _HEAD = """\
 import json, torch
 {network}
-encoder = json.load(open("encoder.json"))
+encoder = json.load(open("encoder.json", encoding="utf-8"))
 model.load_state_dict(torch.load("model.pt", weights_only=True))
 model.eval()
 """
@@ -34,7 +34,7 @@ for column in encoder["columns"]:
 outputs = model(torch.tensor([numbers], dtype=torch.float32))
 """
 _ARRAY = """\
-x = torch.zeros(1, {shape}, dtype=torch.{dtype})  # an example as it was stored for training
+x = torch.zeros(1, {shape}, dtype=torch.{dtype})  # an example of this shape and type
 mean, std = (torch.tensor(encoder[name]){view} for name in ("mean", "std"))
 outputs = model((x / encoder["scale"] - mean) / std)
 """

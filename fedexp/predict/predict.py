@@ -66,7 +66,9 @@ def predict(
             f"predict writes a table of answers, but the model in {display_path(export)} predicts the next token; ask "
             f'it in Python, as {display_path(export / "card.md")} shows below "Use it without fedexp"'
         )
-    frame, examples, notes = _read(rows, encoder)
+    dataset = read_config(export, trust, _USED).get("dataset")
+    channels_last = isinstance(dataset, dict) and dataset.get("layout") == "channels_last"
+    frame, examples, notes = _read(rows, encoder, channels_last=channels_last)
     network = load_network(export, encoder, trust)
     answers = encoder.answer_columns(_finite_outputs(network, encoder, examples, export))
     if written := [name for name in answers if name in frame.columns]:
@@ -92,7 +94,11 @@ def load_network(export: Path, encoder: Encoder, trust: Trust = NO_TRUST) -> nn.
         weights = read_weights(path)
     except ConfigError as error:
         raise ConfigError(f"{display_path(path)} is damaged, or holds no weights; {_AGAIN}") from error
-    features, model = build(config["features"], "features"), build(config["model"], "model")
+    parts = [build(config[name], name) for name in _USED]
+    for name, kind, part in zip(_USED, (Model, Features), parts, strict=True):
+        if not isinstance(part, kind):
+            raise ConfigError(f"{name} in {display_path(export / NAME)} must be a {name}, got {type(part).__name__}")
+    model, features = parts
     _refuse_larger_network(features, model, encoder.facts, weights, path)
     return set_entries(join_layers(features, model, encoder.facts), weights, display_path(path))
 
@@ -150,7 +156,7 @@ def _csv_text(frame: "pd.DataFrame") -> str:
     return frame.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC) if "\r" in text else text
 
 
-def _read(path: Path, encoder: Encoder) -> "tuple[pd.DataFrame, torch.Tensor, list[str]]":
+def _read(path: Path, encoder: Encoder, *, channels_last: bool) -> "tuple[pd.DataFrame, torch.Tensor, list[str]]":
     """The rows of a file, their examples `[S, *shape]`, and a line on each kind of cells to be doubted."""
     import pandas as pd
 
@@ -163,8 +169,18 @@ def _read(path: Path, encoder: Encoder) -> "tuple[pd.DataFrame, torch.Tensor, li
         frame = pd.read_csv(path, index_col=False, dtype=str, keep_default_na=False) if is_csv else table.read(path)
         notes = encoder.replaced_cells(typed_frame), encoder.far_numbers(typed_frame)
         return frame.rename(columns=str), examples, [*filter(None, notes)]
-    examples = torch.from_numpy(_read_array(path))
+    examples = torch.from_numpy(_as_stored(_read_array(path), encoder, channels_last=channels_last))
     return pd.DataFrame({"example": np.arange(len(examples))}), examples, []
+
+
+def _as_stored(array: np.ndarray, encoder: Encoder, *, channels_last: bool) -> np.ndarray:
+    """Examples `[S, ...]` of a user's file in the form in which the run had them, as far as that is certain."""
+    if channels_last and array.ndim > 2:
+        array = np.moveaxis(array, -1, 1)
+    if array[0].size == prod(encoder.shape) and (array.ndim == 2 or encoder.shape == (1, *array.shape[1:])):
+        array = array.reshape(len(array), *encoder.shape)  # rows of pixels, or grey images without their channel
+    is_float = encoder.dtype == "float32" and array.dtype != np.uint8
+    return np.ascontiguousarray(array.astype(np.float32) if is_float else array)
 
 
 def _read_array(path: Path) -> np.ndarray:

@@ -101,6 +101,15 @@ def refuse_folder_of_runs(folder: Path, command: str) -> None:
         )
 
 
+def refuse_export(folder: Path) -> None:
+    """Raises ConfigError where a folder is what `fedexp export` wrote, in which no run was begun."""
+    if (folder / "encoder.json").is_file() and not _kind(folder):
+        raise ConfigError(
+            f"{display_path(folder)} is an exported model and no run; name the folder of the run, or ask the model: "
+            f"fedexp predict {shell_path(folder)}"
+        )
+
+
 def _kind(folder: Path) -> str | None:
     """What has begun in a folder; None if nothing has."""
     kinds = {"run": is_run, "sweep": is_sweep, "search": is_search, "contest": is_contest}

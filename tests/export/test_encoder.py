@@ -62,7 +62,7 @@ def test_pixels_are_normalised_by_channel():
 
 
 def test_examples_of_another_kind_are_refused():
-    with pytest.raises(ConfigError, match=r"must be uint8 \[S, 2, 1, 1\], got float32 \[1, 2, 1, 1\]"):
+    with pytest.raises(ConfigError, match=r"must be uint8 \[S, 2, 1, 1\], the channel in front, got float32 \[1, 2, 1, 1\]"):
         PIXELS.inputs(torch.zeros(1, 2, 1, 1))
     with pytest.raises(ConfigError, match=r"takes examples of shape .* and no rows of a table"):
         PIXELS.rows(pd.DataFrame())
@@ -138,6 +138,10 @@ def test_what_was_written_is_read(tmp_path):
         ({"text": {"unit": "lines", "column": "a"}}, "unit"),
         ({"text": "words"}, "text does not say how texts are cut"),
         ({"more": 1}, "has "),
+        ({"answers": ["a", "a"]}, "its answers must differ from each other"),
+        ({"answers": ["a", "b\n\x1b[31m"]}, "its answers must have no line breaks"),
+        ({"columns": [Column("a").__dict__] * 3, "shape": [3]}, "it has 'a' twice"),
+        ({"columns": [Column("a", categories=("x", "y", "x")).__dict__], "shape": [3]}, "it has 'x' twice"),
     ],
 )
 def test_a_damaged_encoder_is_one_line(tmp_path, changes, said):

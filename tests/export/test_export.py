@@ -12,7 +12,7 @@ import torch
 from command_line import complaint, python
 from safetensors.torch import load_file
 
-from fedexp import run
+from fedexp import load, run
 from fedexp.cli import main
 from fedexp.core.errors import ConfigError
 from fedexp.export import export as exporting
@@ -205,6 +205,46 @@ def test_the_card_of_a_model_that_is_never_sent_says_that_no_promise_covers_it(t
         text = (tmp_path / f"of_{client}" / "card.md").read_text()
         assert ("does not cover this model" in text) == (not covered)
         assert ("This holds for the end of the run" in text) == covered
+
+
+def test_other_data_than_the_run_was_trained_on_are_refused(patients, tmp_path):
+    """Their means and classes would be those of another table."""
+    table = tmp_path / "patients.csv"
+    patients[1].to_csv(table, index=False)
+    done = train(tmp_path, "ill", "dataset.ignore=[cost]")
+    table.write_text(table.read_text().replace(",no,", ",zz-no,"))
+    for use in (lambda: export(done.folder, tmp_path / "home"), lambda: load(done.folder).encoder):
+        with pytest.raises(ConfigError, match="since the data of dataset=table changed after the run began; put back"):
+            use()
+    assert not (tmp_path / "home").exists()
+
+
+def test_the_card_shows_the_texts_of_others_as_they_are(tmp_path):
+    frame = pd.DataFrame({"age": [*range(40)], "ill": ["no", "yes|<b>x</b>"] * 20, "at": ["<script>", "b"] * 20})
+    frame.to_csv(tmp_path / "patients.csv", index=False)
+    words = ("dataset.client=at", "federation=subject", "evaluation.metrics=[accuracy,class_recall]", "dataset.ignore=[]")
+    done = train(tmp_path, "ill", *words)
+    summary = json.loads((done.folder / "summary.json").read_text())
+    (done.folder / "summary.json").write_text(json.dumps({**summary, "data_sha256": "<b>\n\n## Privacy"}))
+    with pytest.raises(ConfigError, match="the data of dataset=table changed"):
+        done.encoder.as_json()
+    export(done.folder, tmp_path / "home", client="<script>")
+    text = (tmp_path / "home" / "card.md").read_text().split("```python")[0]
+    assert "The model that client \\<script> uses" in text
+    assert f"`{summary['data_sha256']}`" in text
+    assert "## Privacy" not in text.split("## Scores")[0]
+    assert "recall.yes\\|\\<b>x\\</b> |" in text
+
+
+def test_an_export_is_no_run(images, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    export(images.folder, tmp_path / "home")
+    before = sorted(path.name for path in (tmp_path / "home").iterdir())
+    assert main(["resume", "home"]) == 2
+    assert complaint(capsys) == (
+        "fedexp: home is an exported model and no run; name the folder of the run, or ask the model: fedexp predict home"
+    )
+    assert sorted(path.name for path in (tmp_path / "home").iterdir()) == before
 
 
 def test_nothing_is_left_behind_by_a_failure(images, tmp_path, monkeypatch):

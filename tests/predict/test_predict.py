@@ -115,6 +115,25 @@ def test_arrays_are_answered(tmp_path, monkeypatch):
     assert len(set(answers["predicted"].tolist())) == 1
 
 
+@pytest.mark.parametrize(
+    ("shape", "layout", "model"),
+    [((6, 6), "channels_last", "mlp"), ((8, 8, 3), "channels_last", "mlp"), ((8, 8), None, "mlp"), ((5,), None, "mlp")],
+)
+def test_the_test_examples_of_a_users_file_are_answered(tmp_path, monkeypatch, shape, layout, model):
+    """Float64, without the channel of grey images or with it at the end, as the file that was trained on has them."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((60, *shape)), np.arange(60) % 3
+    np.savez("mine.npz", x_train=x[:40], y_train=y[:40], x_test=x[40:], y_test=y[40:])
+    np.save("examples.npy", x[40:])
+    words = ("dataset=npz", "dataset.path=mine.npz", f"model={model}", "scenario.clients=2", "rounds=1")
+    done = run(*words, *([f"dataset.layout={layout}"] if layout else []), folder="run", pictures=False, quiet=True)
+    export(done.folder, tmp_path / "home")
+    assert main(["predict", "home", "examples.npy", "--to", "answers.csv"]) == 0
+    answered = pd.read_csv("answers.csv")["predicted"]
+    assert (answered == y[40:]).mean() == pytest.approx(done.metrics["test_accuracy"].iloc[-1])
+
+
 def test_a_network_with_entries_for_training_alone_answers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = run("dataset=synthetic", "model=torch", "model.factory=own_networks:Counting", folder="run", **QUIET)
@@ -146,6 +165,17 @@ def name_own_network(path):
     content = json.loads(path.read_text())
     content["config"]["model"] = {"_target_": "evil.Model"}
     path.write_text(json.dumps(content))
+
+
+def swap(name, other):
+    """Names a part of another role."""
+
+    def write(path):
+        content = json.loads(path.read_text())
+        content["config"][name] = {"_target_": f"fedexp.parts.{other}"}
+        path.write_text(json.dumps(content))
+
+    return write
 
 
 def other_weights(path):
@@ -189,6 +219,9 @@ def rescale(path):
         ("encoder.json", lambda path: path.unlink(), "has no encoder.json"),
         ("config.json", name_own_network, "names evil.Model, which is not part of fedexp and was never run here"),
         ("config.json", lambda path: path.unlink(), "is no run folder"),
+        ("model.pt", change_weights(lambda entry: torch.zeros(1).expand(entry.shape)), "is damaged, or holds no weights"),
+        ("config.json", swap("model", "dataset.digits.Digits"), "model in home/config.json must be a model, got Digits"),
+        ("config.json", swap("features", "model.mlp.MLP"), "features in home/config.json must be a features, got MLP"),
     ],
 )
 def test_a_damaged_folder_is_one_line(patients, tmp_path, monkeypatch, capsys, name, change, said):

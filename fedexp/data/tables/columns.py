@@ -81,9 +81,15 @@ def _join(pieces: list[np.ndarray], rows: int) -> np.ndarray:
     return np.concatenate(pieces, axis=1) if pieces else np.zeros((rows, 0), np.float32)
 
 
+def has_categories(given_range: Any) -> bool:
+    """Whether a given range is a list of categories, each once, and not one of numbers."""
+    is_list = isinstance(given_range, list | tuple) and len(given_range) > 0
+    return is_list and all(isinstance(entry, str) for entry in given_range) and len({*given_range}) == len(given_range)
+
+
 def _column_in_range(name: str, given_range: Any, *, fill: bool) -> Column:
     entries = tuple(given_range) if isinstance(given_range, list | tuple) else ()
-    if entries and all(isinstance(entry, str) for entry in entries) and len(set(entries)) == len(entries):
+    if has_categories(given_range):
         return Column(name, 0.0, 1.0, entries, fill)
     if len(entries) == 2 and all(type(entry) in (int, float) and math.isfinite(entry) for entry in entries):
         low, high = map(float, entries)

@@ -29,7 +29,7 @@ def read(path: Path, texts: Sequence[str] = ()) -> "pd.DataFrame":
     import pandas as pd
 
     if path.suffix not in ENDINGS:
-        raise ConfigError(f"dataset.file must end in {' or '.join(ENDINGS)}, got {path.name}")
+        raise ConfigError(f"a table must end in {' or '.join(ENDINGS)}, got {path.name}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # lines with more cells than the header

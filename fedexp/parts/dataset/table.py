@@ -23,7 +23,7 @@ import numpy as np
 
 from fedexp.data.tables import table as columns
 from fedexp.data.tables.category_checks import describe_doubts
-from fedexp.data.tables.columns import columns_in_ranges, encode_columns, fit_columns
+from fedexp.data.tables.columns import columns_in_ranges, encode_columns, fit_columns, has_categories
 from fedexp.data.tables.encoding import Column, held_out_mask
 from fedexp.data.tables.replaced_cells import describe_replaced_cells
 from fedexp.parts import ConfigError, Data, Dataset, Facts, Range, find_user_file, split_by_mask, stamp, stream
@@ -125,8 +125,9 @@ class OwnTable(Dataset):
 @lru_cache(maxsize=1)
 def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Data:
     """Reads the files once for facts and examples, as long as their sizes and times stay."""
-    frame, *public_frames = (columns.read(Path(path), settings.categories) for path, *_ in source)
-    public = public_frames[0] if public_frames else None
+    file, *public_files = (Path(path) for path, *_ in source)
+    public = columns.read(public_files[0], settings.categories) if public_files else None
+    frame = columns.read(file, _text_columns(settings, public))
     inputs = _input_names(frame, settings)
     y, names = read_targets(frame, settings.targets, settings.predicts)
     groups = y if settings.predicts == "class" else np.zeros(len(frame), np.int64)
@@ -153,6 +154,14 @@ def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Data
     subject_names = None if client_names is None else tuple(client_names)
     named = {"columns": x_columns, "target_columns": target_columns, "subject_names": subject_names}
     return Data(train, test_examples, names, doubts=tuple(doubts), **named)
+
+
+def _text_columns(settings: OwnTable, public: "pd.DataFrame | None") -> list[str]:
+    """The columns of which numbers are texts, too: those of given categories, and what a public table has as texts."""
+    given = [name for name, values in (settings.ranges or {}).items() if has_categories(values)]
+    texts = [] if public is None else [name for name in public.columns if not columns.is_number(public[name])]
+    others = {*settings.targets, settings.client, settings.split, *settings.ignore}
+    return [*dict.fromkeys([*settings.categories, *given, *(name for name in texts if name not in others)])]
 
 
 def _input_names(frame: "pd.DataFrame", settings: OwnTable) -> list[str]:

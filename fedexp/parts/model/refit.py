@@ -121,10 +121,11 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
     if not isinstance(weights, dict) or not all(isinstance(entry, torch.Tensor) for entry in weights.values()):
         raise ConfigError(f"model.weights={path} must hold a dict of tensors by name; save network.state_dict()")
     for name, entry in weights.items():
-        if entry.is_meta or entry.is_quantized or entry.is_nested or entry.layout != torch.strided:
+        is_dense = not (entry.is_meta or entry.is_quantized or entry.is_nested or entry.layout != torch.strided)
+        if not is_dense or entry.untyped_storage().nbytes() < entry.numel() * entry.element_size():
             raise ConfigError(
                 f"model.weights={path} must hold dense tensors with their values, but {str(name)[:80]} is a sparse, "
-                "quantized or nested one, or one on meta; save the state_dict of a plain network"
+                "quantized, nested or expanded one, or one on meta; save the state_dict of a plain network"
             )
     return {str(name): entry for name, entry in weights.items() if not str(name).endswith("num_batches_tracked")}
 

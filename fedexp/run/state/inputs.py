@@ -36,10 +36,13 @@ def changed_inputs(saved: Mapping[str, str], now: Mapping[str, str], exp: Experi
     return [words.get(key, f"the file of {key}") for key, value in saved.items() if now.get(key, value) != value]
 
 
-def refuse_changed_inputs(folder: Path, saved: Mapping[str, str], world: World) -> None:
-    """Raises ConfigError where a run would go on with other inputs than its `saved` digests are of."""
+def refuse_changed_inputs(folder: Path, saved: Mapping[str, str], world: World, cannot: str = "go on") -> None:
+    """Raises ConfigError where the inputs are not those that the `saved` digests of a run are of.
+
+    `cannot` says what the folder is then of no use for.
+    """
     if changed := changed_inputs(saved, digest_inputs(world), world.exp):
         raise ConfigError(
-            f"{display_path(folder)} cannot go on, since {' and '.join(changed)} changed after the run began; put "
+            f"{display_path(folder)} cannot {cannot}, since {' and '.join(changed)} changed after the run began; put "
             "back what was there, or begin a new run"
         )

@@ -356,6 +356,20 @@ def test_half_said_statistics_are_one_line(mine, tmp_path, words, said):
         mine(ignore=["days", "fever", "ward"], **words).load(tmp_path, 0)
 
 
+@pytest.mark.parametrize("source", ["clipped", "public"])
+def test_codes_that_look_like_numbers_are_the_given_categories(mine, tmp_path, source):
+    text = "zip,sick\n" + "01234,no\n02345,yes\n" * 5
+    (tmp_path / "public.csv").write_text("zip,sick\n01234,no\n02345,yes\n0A345,yes\n")
+    given = {
+        "clipped": {"statistics": "clipped", "ranges": {"zip": ["01234", "02345"]}},
+        "public": {"statistics": "public", "public_file": tmp_path / "public.csv"},
+    }
+    data = mine(text, split=None, **given[source]).load(tmp_path, 0)
+    assert data.columns[0].categories[:2] == ("01234", "02345")
+    assert (data.train.x[:, :2].sum(dim=1) == 1).all()
+    assert torch.equal(data.train.x[:, 1].long(), data.train.y)
+
+
 def test_a_public_table_lacks_a_column(mine, tmp_path):
     (tmp_path / "public.csv").write_text("age,days\n1,2\n3,4\n")
     with pytest.raises(ConfigError, match=r"dataset\.public_file must have the columns of the table, but lacks sex"):
