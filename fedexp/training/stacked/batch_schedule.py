@@ -10,31 +10,44 @@ import numpy as np
 
 from fedexp.training.client.batches import Batches, running_losses
 
+NARROW = 64  # examples; narrower batches are padded to as many, or to the largest: more groups would cost more
+
 
 @dataclass(frozen=True)
 class BatchSchedule:
-    """What rows do in each step: `counts [R, S]` examples, `steps [R]` steps in all, `epoch [R]` steps an epoch."""
+    """What rows do in each step: `counts [R, S]` examples, `steps [R]` steps in all, `epoch [R]` steps an epoch.
+
+    Batches are padded to `width` examples.
+    """
 
     batches: Sequence[Batches]
     steps: np.ndarray
     epoch: np.ndarray
     counts: np.ndarray
+    width: int
 
     @staticmethod
-    def of(batches: Sequence[Batches]) -> "BatchSchedule":
-        """Returns the schedule of rows that train on these batches `[R]`."""
+    def of(batches: Sequence[Batches], width: int | None = None) -> "BatchSchedule":
+        """Returns the schedule of rows that train on these batches `[R]`; without a width that of the largest batch."""
         steps = np.array([client_batches.steps for client_batches in batches], np.int64)
         epoch = np.array([client_batches.epoch for client_batches in batches], np.int64)
         counts = np.zeros((len(batches), int(steps.max(initial=0))), np.int64)
         if len(batches):
             between = np.diff(np.concatenate([client_batches.bounds for client_batches in batches]))
             counts[_leading_steps(steps, counts.shape[1])] = np.delete(between, np.cumsum(steps + 1)[:-1] - 1)
-        return BatchSchedule(batches, steps, epoch, counts)
+        return BatchSchedule(batches, steps, epoch, counts, int(counts.max(initial=1)) if width is None else width)
 
     @property
-    def width(self) -> int:
-        """The number of examples in the largest batch, at least 1."""
-        return int(self.counts.max(initial=1))
+    def widths(self) -> np.ndarray:
+        """The number of examples to which the batches of each row are padded where all rows make a task, int `[R]`.
+
+        It is that of the largest batch of all, or a half, a quarter and so on of it where these are large. Rows train
+        beside others of their width alone: how far a row is padded may move its last bits, and must not depend on how
+        many workers or how much memory there is.
+        """
+        largest = self.counts.max(axis=1, initial=min(NARROW, self.counts.max(initial=1)))
+        halvings = np.floor(np.log2(largest.max(initial=1) / largest))
+        return np.ceil(largest.max(initial=1) / 2**halvings).astype(np.int64)
 
     @property
     def active_steps(self) -> np.ndarray:

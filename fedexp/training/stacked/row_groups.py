@@ -51,22 +51,27 @@ class RowGroups:
         return 4e-6 * shape.rows * self._row_floats(shape.batch)
 
     def split(self, schedule: BatchSchedule, workers: int) -> list[np.ndarray]:
-        """Splits rows into groups `[n]` of similar step counts: at least one a worker, each within the memory.
+        """Splits rows into groups `[n]` of one width and similar step counts: at least one a worker, within the memory.
 
         On a CPU the kernels of a convolution, and so its last bits, depend on how many rows it has: there groups do not
         depend on the workers.
         """
-        if self.convolves and self.usual is None:
-            workers = math.ceil(len(schedule.steps) / CONVOLUTION_ROWS)
-        steps, share = schedule.steps, max(1, math.ceil(len(schedule.steps) / workers))
-        fits = max(1, int(self.memory_mb * 1e6 / (4 * self._row_floats(schedule.width))))
-        if self.usual is None:
-            size = min(share, fits)
-        else:
-            size = share if fits >= round_up_size(share, self.usual[0]) else min(share, round_down_size(fits))
-        order = np.argsort(-steps, kind="stable")
-        groups = (order[cut : cut + size] for cut in range(0, len(order), size))
+        steps, widths, groups = schedule.steps, schedule.widths, []
+        for width in np.unique(widths)[::-1].tolist():
+            rows = np.flatnonzero(widths == width)
+            order, size = rows[np.argsort(-steps[rows], kind="stable")], self._group_size(len(rows), width, workers)
+            groups += [order[cut : cut + size] for cut in range(0, len(order), size)]
         return [part for group in groups for part in _split_by_steps(group, steps)]
+
+    def _group_size(self, rows: int, width: int, workers: int) -> int:
+        """Returns how many of so many rows of a width train together."""
+        if self.convolves and self.usual is None:
+            workers = math.ceil(rows / CONVOLUTION_ROWS)
+        share = max(1, math.ceil(rows / workers))
+        fits = max(1, int(self.memory_mb * 1e6 / (4 * self._row_floats(width))))
+        if self.usual is None:
+            return min(share, fits)
+        return share if fits >= round_up_size(share, self.usual[0]) else min(share, round_down_size(fits))
 
     def run(
         self, train: Callable[[np.ndarray], torch.Tensor], rows: np.ndarray, free: Callable[[], None]

@@ -278,6 +278,33 @@ def test_stacked_clients_have_the_same_bits_on_any_number_of_workers(tiny: Tiny,
     assert all(torch.equal(first, other) for other in others)
 
 
+DP_SGD = ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("local.batch_size=full",),
+        ("local.batch_size=full", "local=scaffold"),
+        ("local.batch_size=full", *DP_SGD),
+        ("local.batch_size=20", *DP_SGD),
+        ("local.batch_size=150", "local.epochs=2"),
+        ("local.batch_size=37", "local.epochs=2"),
+    ],
+    ids=" ".join,
+)
+def test_stacked_batches_of_unequal_widths_have_the_same_bits_in_any_groups(tiny: Tiny, words: tuple[str, ...]):
+    """Sixteen clients of 2 to 1,000 examples; how far the batches of one are padded must not depend on its group."""
+    sizes = ("federation=sizes", "federation.growth=exponential", "scenario.clients=16", "scenario.participants=16")
+    data = ("dataset=synthetic", "dataset.shape=[28,28]", "dataset.train_size=2000", "dataset.test_size=20")
+    shared = (*data, *sizes, *words, "engine=stacked", "rounds=2")
+    ways = ("engine.workers=1", "engine.workers=2", "engine.workers=3", "engine.memory_mb=20")
+    (rows, first), *others = (last(tiny(*shared, way)) for way in ways)
+    for other_rows, other in others:
+        assert torch.equal(first, other)
+        same(rows, other_rows, 0)
+
+
 @pytest.mark.parametrize("rule", ["fedplus", "fedplus_epoch", "scaffold", "personal_layer"])
 def test_two_workers_equal_one_where_clients_keep_rows(tiny: Tiny, rule: str):
     buffers = ("model.buffers=local", "evaluation.personal_fraction=0.3")

@@ -85,6 +85,14 @@ def test_the_arrays_of_a_bucket_are_those_of_its_rows(sizes: list[int], chosen: 
         assert np.array_equal(told[row], plain_loss(losses[: each.steps, row], each), equal_nan=True)
 
 
+def test_large_batches_are_padded_to_less_than_twice_their_size():
+    sizes = [0, 1, 3, 64, 65, 100, 128, 129, 250, 256]
+    table = BatchSchedule.of(drawn(sizes, {"batch_size": "full", "epochs": 1}, "shuffled"))
+    assert table.widths.tolist() == [64, 64, 64, 64, 128, 128, 128, 256, 256, 256]
+    few = BatchSchedule.of(drawn([5, 1, 40], {"batch_size": "full", "epochs": 1}, "shuffled"))
+    assert few.widths.tolist() == [40, 40, 40]
+
+
 @given(
     sizes=some.lists(some.integers(0, 30), min_size=1, max_size=6),
     chosen=some.sampled_from(SETTINGS),
