@@ -12,6 +12,7 @@ from fedexp.commands.arguments.parsing import COMMANDS, parser_of
 from fedexp.core.errors import ConfigError, RunError, did_you_mean, full_error
 from fedexp.core.signals import exit_code, raise_on_termination
 from fedexp.process.exits import FAILURE, USAGE_ERROR, CommandExit, describe_os_error, name_too_long, print_error
+from fedexp.process.torchrun import refuse_environment
 from fedexp.process.version import __version__
 
 HELP = """\
@@ -96,6 +97,7 @@ def _dispatch(words: list[str]) -> int:
         raise ConfigError(f"unknown command {first}; {hint} (fedexp --help)")
     if "--help" in arguments or "-h" in arguments:
         return _say(parser_of(first).format_help())
+    refuse_environment()
     with error_document("--json" in arguments):
         return import_module(f"fedexp.commands.{first}").act(arguments)
 

@@ -91,6 +91,20 @@ def delay_interrupts() -> Iterator[None]:
             signal.raise_signal(arrived[0])
 
 
+@contextmanager
+def end_at_once() -> Iterator[None]:
+    """Lets Ctrl-C and such a signal end the process without Python's help, which waits in code that is not Python's."""
+    numbers = (signal.SIGINT, *END_SIGNALS) if threading.current_thread() is threading.main_thread() else ()
+    before = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
+    try:
+        for number in before:
+            signal.signal(number, signal.SIG_DFL)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def ignore_termination() -> None:
     """Ignores these signals in a process that its parent will end: both of them receive the signal."""
     for number in (signal.SIGINT, *END_SIGNALS):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import torch
 from torch import nn
 
 from fedexp.core.errors import ConfigError, RunError
@@ -18,7 +19,9 @@ from fedexp.process.user_code_errors import arose_in_part
 def refuse_network_errors(model: Model) -> Iterator[None]:
     """Turns whatever is raised inside, but by a part such as the loss, into a ConfigError about the network."""
     message = f"{describe_choice('model', model)}: network must be a module that can be read, moved and trained, but"
-    with refuse_errors(f"{message} that raised", allowed=(RunError,), unless=arose_in_part, with_line=True):
+    with refuse_errors(
+        f"{message} that raised", allowed=(RunError, torch.OutOfMemoryError), unless=arose_in_part, with_line=True
+    ):
         yield
 
 

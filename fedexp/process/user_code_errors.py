@@ -24,6 +24,11 @@ def explain_in_one_line(error: BaseException) -> str | None:
         piece = re.search(r"allocate (\d+) bytes", first_line(error))  # as PyTorch says it, in the middle of more
         reason = f"{int(piece[1]):,} bytes were needed in one piece" if piece else first_line(error)
         return f"not enough memory: {reason}; make the run smaller"
+    if type(error).__name__ == "OutOfMemoryError":  # PyTorch's, which is not imported for its name
+        return (
+            f"the GPU's memory is too small: {first_line(error)}; end what else uses it and continue with fedexp "
+            "resume, or begin a run with a lower engine.memory_mb, engine.evaluation_chunk or local.batch_size"
+        )
     where = find_user_code(error)
     if where is None:
         return None

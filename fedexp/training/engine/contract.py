@@ -132,7 +132,7 @@ class EngineChoice:
                     *(spec.build_network(), spec.layout, spec.examples, spec.recipe, spec.memory_mb, spec.participants)
                 )
             warm_up(trainer, spec)
-        except (ConfigError, RunError):
+        except (ConfigError, RunError, torch.OutOfMemoryError):
             raise
         except Exception as error:
             if arose_in_part(error):
@@ -206,7 +206,7 @@ def stacking_obstacle(spec: TrainerSpec) -> str | None:
         return why
     try:
         warm_up(StackedTrainer(network, spec.layout, examples, spec.recipe, 64.0), spec)
-    except (ConfigError, RunError):  # too little memory says nothing of the network
+    except (ConfigError, RunError, torch.OutOfMemoryError):  # too little memory says nothing of the network
         raise
     except Exception as error:  # whatever torch.func raises about a layer
         return f"{type(error).__name__}: {first_line(error)}"

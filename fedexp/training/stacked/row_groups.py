@@ -81,7 +81,7 @@ class RowGroups:
         `free` gives back what is kept for later rows.
 
         Raises:
-            RunError: halves do not fit, either.
+            RunError: one row alone does not fit, or the results of all.
         """
         try:
             if len(rows) <= self.most_rows:
@@ -89,12 +89,14 @@ class RowGroups:
             parts = np.array_split(rows, math.ceil(len(rows) / self.most_rows))
             return torch.cat([self.run(train, part, free) for part in parts])
         except torch.OutOfMemoryError as error:
-            if self.most_rows < math.inf or len(rows) < 2:
+            half = math.ceil(len(rows) / 2)
+            if len(rows) < 2 or half >= self.most_rows:
                 raise RunError(
-                    f"the GPU's memory is too small for {len(rows)} client(s) at once: {first_line(error)}; set "
-                    f"engine.memory_mb below {self.memory_mb / 2:.0f}, or engine=loop"
+                    f"the GPU's memory is too small for {len(rows)} client(s) at once: {first_line(error)}; end what "
+                    "else uses it and continue with fedexp resume, or begin a run with engine.memory_mb below "
+                    f"{self.memory_mb / 2:.0f}, a smaller local.batch_size or engine=loop"
                 ) from error
-            self.most_rows = math.ceil(len(rows) / 2)
+            self.most_rows = half
         log.warning(
             "the GPU's memory is too small for %d clients at once; %d are trained instead, as with a lower "
             "engine.memory_mb, now %.0f",

@@ -8,6 +8,7 @@ watched and ended in `forked.py`; what the death of one does to the run is in `s
 """
 
 import io
+import logging
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,8 +20,11 @@ import torch
 import torch.distributed as dist
 
 from fedexp.core.device_arrays import as_index
+from fedexp.core.signals import end_at_once
+from fedexp.process import torchrun
 from fedexp.training.workers.arena import SharedArena
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 LOOK_S = 1.0  # between two looks at the other processes while waiting for them
 
@@ -234,6 +238,8 @@ def join(
 
 
 def join_torchrun(device: torch.device) -> SharedWorkerPool:
-    """Joins the group that torchrun's environment describes."""
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=timedelta(hours=2))
+    """Joins the group that torchrun's environment describes, once all its processes are there."""
+    log.info("%d processes of torchrun meet at %s", torchrun.processes(), torchrun.meeting_point())
+    with end_at_once():
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=timedelta(hours=2))
     return SharedWorkerPool(dist.distributed_c10d._get_default_store(), device)

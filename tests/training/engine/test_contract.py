@@ -1,5 +1,6 @@
 """All engines give one result: the loop equals plain PyTorch, the stack and the workers equal the loop."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from fedexp.core.device_arrays import as_matrix
 from fedexp.core.errors import RunError
 from fedexp.core.values import Layout, Plan
 from fedexp.parts.local.sgd import SGD
+from fedexp.process.user_code_errors import explain_in_one_line
 from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import run_rounds, with_workers
@@ -171,7 +173,7 @@ def short_of_memory(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
     return tried
 
 
-def test_what_does_not_fit_is_halved_once(
+def test_what_does_not_fit_is_halved(
     tiny: Tiny, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     world, task = prepared(tiny(*words("mlp"), "engine=stacked"))
@@ -184,11 +186,22 @@ def test_what_does_not_fit_is_halved_once(
     assert caplog.text.count("too small for") == 1
 
 
-def test_what_does_not_fit_by_halves_names_the_key(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
+def test_halves_are_halved_until_they_fit(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
     world, task = prepared(tiny(*words("mlp"), "engine=stacked"))
-    short_of_memory(monkeypatch, 0)
-    with pytest.raises(RunError, match=r"CUDA out of memory.*; set engine\.memory_mb below 1024, or engine=loop$"):
+    rows = np.arange(len(task.plan.shards))
+    whole = world.trainer.run(task, rows)
+    tried = short_of_memory(monkeypatch, 1)
+    torch.testing.assert_close(world.trainer.run(task, rows), whole)
+    assert tried == [6, 3, 2, *[1] * 6]
+
+
+def test_one_client_that_does_not_fit_says_what_can_be_done(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
+    world, task = prepared(tiny(*words("mlp"), "engine=stacked"))
+    tried = short_of_memory(monkeypatch, 0)
+    cure = r"continue with fedexp resume, or begin a run with engine\.memory_mb below 1024, a smaller local\.batch_size"
+    with pytest.raises(RunError, match=rf"for 1 client\(s\) at once: CUDA out of memory.*; end what else uses it and {cure}"):
         world.trainer.run(task, np.arange(len(task.plan.shards)))
+    assert tried == [6, 3, 2, 1]
 
 
 def test_memory_that_ends_where_halves_are_joined_names_the_key(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
@@ -202,7 +215,7 @@ def test_memory_that_ends_where_halves_are_joined_names_the_key(tiny: Tiny, monk
         return cat(tensors, dim=dim or 0)
 
     monkeypatch.setattr(torch, "cat", join)
-    with pytest.raises(RunError, match=r"too small for 6 client.*set engine\.memory_mb below"):
+    with pytest.raises(RunError, match=r"too small for 6 client.*engine\.memory_mb below"):
         world.trainer.run(task, np.arange(len(task.plan.shards)))
 
 
@@ -210,6 +223,20 @@ def test_a_gpu_without_memory_does_not_choose_the_loop(tiny: Tiny, monkeypatch: 
     short_of_memory(monkeypatch, 0)
     with pytest.raises(RunError, match="the GPU's memory is too small"):
         world_of(tiny(*words("mlp"), "engine=stacked"))
+
+
+@pytest.mark.parametrize("engine", ["stacked", "auto"])
+def test_nor_does_one_whose_memory_ends_before_the_first_step(tiny: Tiny, monkeypatch: pytest.MonkeyPatch, engine: str):
+    def fail(*_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    monkeypatch.setattr(StackedTrainer, "__init__", fail)
+    monkeypatch.setattr("fedexp.training.engine.contract.MIN_PARTICIPANTS", 1)
+    with pytest.raises(torch.OutOfMemoryError) as raised:
+        world_of(tiny(*words("mlp"), f"engine={engine}"))
+    line = explain_in_one_line(raised.value)
+    assert line is not None
+    assert re.search("memory is too small: CUDA out .* GiB; end what else uses it and continue with fedexp resume", line)
 
 
 def test_a_padded_example_is_never_a_strangers(tiny: Tiny):
