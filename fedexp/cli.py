@@ -10,7 +10,7 @@ from importlib import import_module
 from fedexp.commands.arguments.json_document import error_document, print_whole
 from fedexp.commands.arguments.parsing import COMMANDS, parser_of
 from fedexp.core.errors import ConfigError, RunError, did_you_mean, full_error
-from fedexp.core.signals import exit_code, raise_on_termination
+from fedexp.core.signals import exit_code, find_interrupt, raise_on_termination
 from fedexp.process.exits import FAILURE, USAGE_ERROR, CommandExit, describe_os_error, name_too_long, print_error
 from fedexp.process.torchrun import refuse_environment
 from fedexp.process.version import __version__
@@ -40,15 +40,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (ConfigError, RunError, OSError) as error:  # OSError: a full disk, a folder that cannot be written to
-        if full_error():
-            traceback.print_exc()
-        too_long = name_too_long(error) if isinstance(error, OSError) else ""
-        message = describe_os_error(error) if isinstance(error, OSError) else str(error)
-        print_error(too_long or message)
-        return USAGE_ERROR if too_long or isinstance(error, ConfigError) else FAILURE
     except BaseException as error:
+        if (behind := find_interrupt(error)) is not None:  # a library gave another error in its place
+            print_error("interrupted")
+            return exit_code(behind)
+        return _report(error)
+
+
+def _report(error: BaseException) -> int:
+    """Reports an error in one line, if its cause is known; raises an error of the package's own again."""
+    if not isinstance(error, (ConfigError, RunError, OSError)):  # OSError: a full disk, a folder that is not ours
         return _report_user_error(error)
+    if full_error():
+        traceback.print_exception(error)
+    too_long = name_too_long(error) if isinstance(error, OSError) else ""
+    message = describe_os_error(error) if isinstance(error, OSError) else str(error)
+    print_error(too_long or message)
+    return USAGE_ERROR if too_long or isinstance(error, ConfigError) else FAILURE
 
 
 def _report_user_error(error: BaseException) -> int:

@@ -77,6 +77,7 @@ def run_contest(plan: ContestPlan, folder: Path, jobs: int, trust: Trust) -> str
         f"all, in {display_path(folder)}\n"
     )
     with resumable(folder), folders.lock_folder(folder):
+        _refuse_more(plan, folder)
         methods = [_tune(plan, method, folder / "search" / method.folder, jobs, trust) for method in plan.methods]
         failed = run_all(methods, folder / "runs", plan.seeds, jobs, trust)
         _refuse_failed(methods, failed, folder, plan.seeds)
@@ -88,6 +89,20 @@ def run_contest(plan: ContestPlan, folder: Path, jobs: int, trust: Trust) -> str
             f"{_retry_hint(failed, folder)}"
         )
     return text
+
+
+def _refuse_more(plan: ContestPlan, folder: Path) -> None:
+    """Raises ConfigError where the folder holds more trials or seeds than its plan says."""
+    for method in plan.methods:
+        trials, runs = (folder / parent / method.folder for parent in ("search", "runs"))
+        numbers = {path.name for path in trials.glob("*/*/") if path.name.isdecimal()}
+        seeds = {path.name for path in runs.glob("seed=*/")}
+        for key, there, planned in (("trials", len(numbers), plan.trials), ("seeds", len(seeds), plan.seeds)):
+            if there > planned:
+                raise ConfigError(
+                    f"{display_path(folder)} has {there} {key} of {method.name}, but {NAME} says {planned}: the page "
+                    f"would tell of others than were there to choose from; write {key}: {there} again"
+                )
 
 
 def _refuse_failed(methods: Sequence[TunedMethod], failed: Sequence[PointEnd], folder: Path, seeds: int) -> None:

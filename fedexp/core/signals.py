@@ -105,6 +105,14 @@ def end_at_once() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def find_interrupt(error: BaseException) -> KeyboardInterrupt | None:
+    """The Ctrl-C, or such a signal, in place of which a library raised an error; None if there was none."""
+    behind = error.__cause__ or error.__context__
+    while behind is not None and not isinstance(behind, KeyboardInterrupt):
+        behind = behind.__cause__ or behind.__context__
+    return behind
+
+
 def ignore_termination() -> None:
     """Ignores these signals in a process that its parent will end: both of them receive the signal."""
     for number in (signal.SIGINT, *END_SIGNALS):

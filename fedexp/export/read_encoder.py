@@ -88,11 +88,16 @@ def _describe_contradiction(encoder: Encoder) -> str:
         return f"its columns do not make {encoder.shape[0]} numbers"
     if encoder.target_columns and len(encoder.target_columns) != len(encoder.answers):
         return "its answers and target columns are not as many"
-    if repeated := _first_repeated([column.name for column in columns], *(column.categories or () for column in columns)):
+    return _describe_names(encoder) or (_describe_extreme(encoder) if encoder.answers else "it has no answers")
+
+
+def _describe_names(encoder: Encoder) -> str:
+    columns = (*encoder.columns, *encoder.target_columns)
+    lists = [[column.name for column in columns], *(column.categories or () for column in columns)]
+    if repeated := _first_repeated(*lists):
         return f"it has {repeated[:40]!r} twice"
-    if encoder.targets != "tokens" and (fault := fault_in_column_names(encoder.answers, ())):
-        return f"its answers {fault}"
-    return _describe_extreme(encoder) if encoder.answers else "it has no answers"
+    fault = None if encoder.targets == "tokens" else fault_in_column_names(encoder.answers, ())
+    return f"its answers {fault}" if fault else ""
 
 
 def _first_repeated(*lists: Sequence[str]) -> str:

@@ -23,13 +23,16 @@ def table(plan: Forecast, request: PlanRequest) -> str:
         ("peak memory", _memory(plan)),
         ("rows in memory", _rows(plan)),
         ("versions", _versions(plan)),
-        ("sent down, up", _traffic(plan)),
+        (f"sent down, up{', a point' * (request.points > 1)}", _traffic(plan)),
         (
             "simulated time",
             None if plan.sent.sim_s is None else f"{_limit(plan)}{plan.sent.sim_s:,.2f} s ({_certainty(plan)})",
         ),
         ("epsilon", _epsilon(plan)),
-        ("disk", _missing_text(plan) if plan.disk_mb is None else _size(plan.disk_mb * request.points)),
+        (
+            f"disk{', all points' * (request.points > 1)}",
+            _missing_text(plan) if plan.disk_mb is None else _size(plan.disk_mb * request.points),
+        ),
         ("tried in part", "; ".join(plan.parts) or None),
         ("counted", None if plan.counted is None else f"{plan.counted:,} rounds; all would have taken too long"),
     ]

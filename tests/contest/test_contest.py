@@ -48,6 +48,22 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "contest"
 
 
+@pytest.mark.parametrize(("key", "there"), [("seeds", 2), ("trials", 3)])
+def test_a_plan_that_says_less_than_there_is_has_no_page(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, there: int
+):
+    folder = tmp_path / "contest"
+    shutil.copytree(whole, folder)
+    plan, page = (folder / "contest.yaml").read_text(), (folder / "contest.md").read_bytes()
+    assert f"{key}: {there}\n" in plan
+    (folder / "contest.yaml").write_text(plan.replace(f"{key}: {there}\n", f"{key}: 1\n"))
+    assert cli.main(["resume", str(folder)]) == 2
+    assert f"has {there} {key} of algorithm=fedavg, but contest.yaml says 1: the page" in complaint(capsys)
+    assert (folder / "contest.md").read_bytes() == page
+    (folder / "contest.yaml").write_text(plan)
+    assert cli.main(["resume", str(folder)]) == 0
+
+
 def test_all_methods_have_the_same_first_trials_and_new_seeds(whole: Path):
     plain, near = (pd.read_csv(whole / f"search/algorithm={name}/search.csv") for name in ("fedavg", "fedprox"))
     assert plain["local.lr"].tolist() == near["local.lr"].tolist()

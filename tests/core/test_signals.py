@@ -8,8 +8,16 @@ from contextlib import suppress
 
 import pytest
 
+from fedexp import cli
 from fedexp.core import signals
-from fedexp.core.signals import TerminationSignal, delay_interrupts, exit_code, raise_on_termination
+from fedexp.core.errors import ConfigError
+from fedexp.core.signals import (
+    TerminationSignal,
+    delay_interrupts,
+    exit_code,
+    find_interrupt,
+    raise_on_termination,
+)
 
 ENDS = [(signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 
@@ -120,3 +128,39 @@ def test_a_second_end_signal_within_a_block_leaves_later_ones_ignored():
     with pytest.raises(TerminationSignal):
         work()
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def replaced(error: type[Exception], cause: bool = False) -> Exception:
+    """An error that a library raises in place of a Ctrl-C."""
+    try:
+        try:
+            raise TerminationSignal(15)
+        except KeyboardInterrupt as interrupt:
+            try:
+                raise AttributeError("'NoneType' object has no attribute 'flags'")
+            except AttributeError as inner:
+                raise error("defaults: 'NoneType' object has no attribute 'flags'") from (interrupt if cause else inner)
+    except error as raised:
+        return raised
+
+
+@pytest.mark.parametrize("cause", [True, False])
+def test_an_interrupt_behind_an_error_is_found(cause: bool):
+    behind = find_interrupt(replaced(ConfigError, cause))
+    assert behind is not None
+    assert exit_code(behind) == 143
+
+
+def test_an_error_alone_has_none_behind():
+    assert find_interrupt(ConfigError("no")) is None
+
+
+def test_the_command_says_interrupted_whatever_a_library_makes_of_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def fail(_: list[str]) -> int:
+        raise replaced(ConfigError)
+
+    monkeypatch.setattr(cli, "_dispatch", fail)
+    assert cli.main(["run"]) == 143
+    assert capsys.readouterr().err == "fedexp: interrupted\n"

@@ -62,7 +62,9 @@ def test_pixels_are_normalised_by_channel():
 
 
 def test_examples_of_another_kind_are_refused():
-    with pytest.raises(ConfigError, match=r"must be uint8 \[S, 2, 1, 1\], the channel in front, got float32 \[1, 2, 1, 1\]"):
+    with pytest.raises(
+        ConfigError, match=r"must be uint8 \[S, 2, 1, 1\], the channel in front, got float32 \[1, 2, 1, 1\]"
+    ):
         PIXELS.inputs(torch.zeros(1, 2, 1, 1))
     with pytest.raises(ConfigError, match=r"takes examples of shape .* and no rows of a table"):
         PIXELS.rows(pd.DataFrame())

@@ -222,7 +222,12 @@ def test_other_data_than_the_run_was_trained_on_are_refused(patients, tmp_path):
 def test_the_card_shows_the_texts_of_others_as_they_are(tmp_path):
     frame = pd.DataFrame({"age": [*range(40)], "ill": ["no", "yes|<b>x</b>"] * 20, "at": ["<script>", "b"] * 20})
     frame.to_csv(tmp_path / "patients.csv", index=False)
-    words = ("dataset.client=at", "federation=subject", "evaluation.metrics=[accuracy,class_recall]", "dataset.ignore=[]")
+    words = (
+        "dataset.client=at",
+        "federation=subject",
+        "evaluation.metrics=[accuracy,class_recall]",
+        "dataset.ignore=[]",
+    )
     done = train(tmp_path, "ill", *words)
     summary = json.loads((done.folder / "summary.json").read_text())
     (done.folder / "summary.json").write_text(json.dumps({**summary, "data_sha256": "<b>\n\n## Privacy"}))
@@ -242,7 +247,8 @@ def test_an_export_is_no_run(images, tmp_path, monkeypatch, capsys):
     before = sorted(path.name for path in (tmp_path / "home").iterdir())
     assert main(["resume", "home"]) == 2
     assert complaint(capsys) == (
-        "fedexp: home is an exported model and no run; name the folder of the run, or ask the model: fedexp predict home"
+        "fedexp: home is an exported model and no run; name the folder of the run, or ask the model: "
+        "fedexp predict home"
     )
     assert sorted(path.name for path in (tmp_path / "home").iterdir()) == before
 

@@ -357,6 +357,7 @@ def test_a_sweep_is_planned_by_its_first_point(capsys: pytest.CaptureFixture[str
     assert main(["plan", "-m", *MADE, "seed=3,4", "local.lr=0.1,0.2,0.3"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("sweep ")
+    assert {"sent down, up, a point", "disk, all points"} <= {line.partition("  ")[0] for line in lines}
     assert lines[0].endswith("6 points, each as costly as the first: seed=3 local.lr=0.1")
     assert re.fullmatch(r"all points      .* \(one after another, the program's own .* once\)", lines[5])
     assert list(Path.cwd().iterdir()) == []

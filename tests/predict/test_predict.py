@@ -219,8 +219,16 @@ def rescale(path):
         ("encoder.json", lambda path: path.unlink(), "has no encoder.json"),
         ("config.json", name_own_network, "names evil.Model, which is not part of fedexp and was never run here"),
         ("config.json", lambda path: path.unlink(), "is no run folder"),
-        ("model.pt", change_weights(lambda entry: torch.zeros(1).expand(entry.shape)), "is damaged, or holds no weights"),
-        ("config.json", swap("model", "dataset.digits.Digits"), "model in home/config.json must be a model, got Digits"),
+        (
+            "model.pt",
+            change_weights(lambda entry: torch.zeros(1).expand(entry.shape)),
+            "is damaged, or holds no weights",
+        ),
+        (
+            "config.json",
+            swap("model", "dataset.digits.Digits"),
+            "model in home/config.json must be a model, got Digits",
+        ),
         ("config.json", swap("features", "model.mlp.MLP"), "features in home/config.json must be a features, got MLP"),
     ],
 )

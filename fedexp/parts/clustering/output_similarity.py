@@ -3,9 +3,10 @@
 The distance of a newcomer to a cluster is the mean of ||f(x) - g(x)||_2 over the server's public examples; of more than
 1,000 a sample of as many is taken, the same in every round. f and g are the log-softmax outputs of the newcomer's model
 and of that of the cluster's founder when it was new; both come from the server's model after equally little training.
-The newcomer joins the nearest cluster if that is nearer than `threshold`, else it founds one. The text's formula takes the nearest, its pseudo-code the first cluster that is near enough:
-`rule=first_match`. With `compared_with=model` a cluster's own model replaces the founder's once there is one. The more
-rounds that model has trained, the more confident its outputs, and the farther from it even a similar newcomer is.
+The newcomer joins the nearest cluster if that is nearer than `threshold`, else it founds one. The text's formula takes
+the nearest, its pseudo-code the first cluster that is near enough: `rule=first_match`. With `compared_with=model` a
+cluster's own model replaces the founder's once there is one. The more rounds that model has trained, the more confident
+its outputs, and the farther from it even a similar newcomer is.
 """
 
 from typing import Annotated, Literal

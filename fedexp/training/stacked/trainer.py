@@ -99,7 +99,7 @@ class StackedTrainer:
         return plan_layers(self.network, self.layout, tuple(example.shape[1:]))
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
-        """Splits rows into groups `[n]` of one width and similar step counts: at least one a worker, within the memory."""
+        """Splits rows into groups `[n]` of one width and similar step counts, at least one a worker."""
         return self.row_groups.split(self._schedule_of(task), workers)
 
     def _schedule_of(self, task: Task) -> BatchSchedule:

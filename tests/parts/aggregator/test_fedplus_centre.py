@@ -219,7 +219,10 @@ def test_rows_of_several_clients_have_no_owner(tiny: Tiny):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("algorithm=fedplus", "aggregator.mu=5"), "aggregator.mu must be that of local=fedplus, local.mu=0.3, got 5; "),
+        (
+            ("algorithm=fedplus", "aggregator.mu=5"),
+            "aggregator.mu must be that of local=fedplus, local.mu=0.3, got 5; ",
+        ),
         (
             ("local=fedplus", "aggregator=fedplus_centre", "local.penalty=l1"),
             "aggregator.penalty must be that of local=fedplus, local.penalty=l1, got l2; set both to one value, or "

@@ -173,9 +173,7 @@ def short_of_memory(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
     return tried
 
 
-def test_what_does_not_fit_is_halved(
-    tiny: Tiny, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-):
+def test_what_does_not_fit_is_halved(tiny: Tiny, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
     world, task = prepared(tiny(*words("mlp"), "engine=stacked"))
     rows = np.arange(len(task.plan.shards))
     whole = world.trainer.run(task, rows)
@@ -199,7 +197,9 @@ def test_one_client_that_does_not_fit_says_what_can_be_done(tiny: Tiny, monkeypa
     world, task = prepared(tiny(*words("mlp"), "engine=stacked"))
     tried = short_of_memory(monkeypatch, 0)
     cure = r"continue with fedexp resume, or begin a run with engine\.memory_mb below 1024, a smaller local\.batch_size"
-    with pytest.raises(RunError, match=rf"for 1 client\(s\) at once: CUDA out of memory.*; end what else uses it and {cure}"):
+    with pytest.raises(
+        RunError, match=rf"for 1 client\(s\) at once: CUDA out of memory.*; end what else uses it and {cure}"
+    ):
         world.trainer.run(task, np.arange(len(task.plan.shards)))
     assert tried == [6, 3, 2, 1]
 
@@ -236,7 +236,9 @@ def test_nor_does_one_whose_memory_ends_before_the_first_step(tiny: Tiny, monkey
         world_of(tiny(*words("mlp"), f"engine={engine}"))
     line = explain_in_one_line(raised.value)
     assert line is not None
-    assert re.search("memory is too small: CUDA out .* GiB; end what else uses it and continue with fedexp resume", line)
+    assert re.search(
+        "memory is too small: CUDA out .* GiB; end what else uses it and continue with fedexp resume", line
+    )
 
 
 def test_a_padded_example_is_never_a_strangers(tiny: Tiny):
