@@ -97,11 +97,11 @@ def _refuse_more(plan: ContestPlan, folder: Path) -> None:
         trials, runs = (folder / parent / method.folder for parent in ("search", "runs"))
         numbers = {path.name for path in trials.glob("*/*/") if path.name.isdecimal()}
         seeds = {path.name for path in runs.glob("seed=*/")}
-        for key, there, planned in (("trials", len(numbers), plan.trials), ("seeds", len(seeds), plan.seeds)):
-            if there > planned:
+        for key, count, planned in (("trials", len(numbers), plan.trials), ("seeds", len(seeds), plan.seeds)):
+            if count > planned:
                 raise ConfigError(
-                    f"{display_path(folder)} has {there} {key} of {method.name}, but {NAME} says {planned}: the page "
-                    f"would tell of others than were there to choose from; write {key}: {there} again"
+                    f"{display_path(folder)} has {count} {key} of {method.name}, but {NAME} says {planned}: the page "
+                    f"would say that the best values were chosen from fewer; write {key}: {count} again"
                 )
 
 

@@ -135,7 +135,8 @@ def load_encoder(folder: Path, trust: Trust = NO_TRUST) -> Encoder:
     if (summary_json.read(folder) or {}).get("data_sha256", digest) != digest:
         raise ConfigError(
             f"{display_path(folder)} cannot give its encoder, since the data of "
-            f"{describe_choice('dataset', exp.dataset)} changed after the run began; put back what was there, or begin a new run"
+            f"{describe_choice('dataset', exp.dataset)} changed after the run began; put back what was there, or begin "
+            "a new run"
         )
     return make_encoder(data, facts, raw=exp.features.layers(facts) is not None)
 

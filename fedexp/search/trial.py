@@ -75,8 +75,10 @@ def _watch_saved_round(config: dict[str, Any], folder: Path, watch: Callable[[Ro
     saved = checkpoint.load(folder, config, torch.device("cpu"))
     if saved is not None:
         table = run_tables.read_frame(folder / "metrics.csv")
-        for row in table[table["round"] == saved.state.round].to_dict("records"):
-            watch({str(name): value for name, value in row.items()})
+        names = [str(name) for name in table.columns]
+        for row in table.itertuples(index=False, name=None):
+            if row[names.index("round")] == saved.state.round:
+                watch(dict(zip(names, row, strict=True)))
 
 
 def _watch(study: MethodTrials, trial: Any) -> Callable[[Row], None]:

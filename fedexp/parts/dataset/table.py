@@ -158,10 +158,10 @@ def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Data
 
 def _text_columns(settings: OwnTable, public: "pd.DataFrame | None") -> list[str]:
     """The columns of which numbers are texts, too: those of given categories, and what a public table has as texts."""
-    given = [name for name, values in (settings.ranges or {}).items() if has_categories(values)]
-    texts = [] if public is None else [name for name in public.columns if not columns.is_number(public[name])]
-    others = {*settings.targets, settings.client, settings.split, *settings.ignore}
-    return [*dict.fromkeys([*settings.categories, *given, *(name for name in texts if name not in others)])]
+    in_ranges = [name for name, values in (settings.ranges or {}).items() if has_categories(values)]
+    texts = [] if public is None else [str(name) for name, values in public.items() if not columns.is_number(values)]
+    no_inputs = {*settings.targets, settings.client, settings.split, *settings.ignore}
+    return [*dict.fromkeys([*settings.categories, *in_ranges, *(name for name in texts if name not in no_inputs)])]
 
 
 def _input_names(frame: "pd.DataFrame", settings: OwnTable) -> list[str]:

@@ -27,10 +27,10 @@ def refuse_dependence(model: Model, build: Callable[[], nn.Module], examples: Ex
         ConfigError: in training, what it makes of these two, or a buffer, depends on the examples between them.
     """
     positions = examples.to_device(np.linspace(0, len(examples) - 1, 4).astype(int))
-    others = positions.where(positions == positions[-1], positions[0])
+    changed_positions = positions.where(positions == positions[-1], positions[0])
     with refuse_network_errors(model):
         (answers, buffers), (other_answers, other_buffers) = (
-            _train_once(build(), examples.inputs(batch).clone()) for batch in (positions, others)
+            _train_once(build(), examples.inputs(batch).clone()) for batch in (positions, changed_positions)
         )
     subject = f"privacy clips the gradient of each example, but in training {describe_choice('model', model)}"
     for name, values in buffers.items():

@@ -5,13 +5,14 @@ Legend: R rows, B examples of a batch, D entries of a row.
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 from torch import nn
 
 from fedexp.core.errors import RunError, first_line
+from fedexp.training.client.batches import Batches
 from fedexp.training.stacked.batch_schedule import BatchSchedule
 from fedexp.training.stacked.graph_cache import GraphShape, round_down_size, round_up_size
 
@@ -45,17 +46,28 @@ class RowGroups:
         self.memory_mb, self.usual, self.convolves = memory_mb, usual, convolves
         self.entry_floats, self.activations = entries * copies, activations
         self.most_rows = math.inf  # at once, fewer where the memory was too small
+        self.schedule = BatchSchedule.of([])  # of all rows of the last task
 
     def shape_mb(self, shape: GraphShape) -> float:
         """Returns the megabytes that captured steps of a shape take."""
         return 4e-6 * shape.rows * self._row_floats(shape.batch)
 
-    def split(self, schedule: BatchSchedule, workers: int) -> list[np.ndarray]:
-        """Splits rows into groups `[n]` of one width and similar step counts: at least one a worker, within the memory.
+    def width(self, batches: Sequence[Batches], rows: np.ndarray) -> int:
+        """Returns the width of the rows `[n]` of a group, given the batches of all rows of their task."""
+        return int(self._schedule_of(batches).widths[rows].max(initial=1))
 
-        On a CPU the kernels of a convolution, and so its last bits, depend on how many rows it has: there groups do not
-        depend on the workers.
+    def _schedule_of(self, batches: Sequence[Batches]) -> BatchSchedule:
+        if self.schedule.batches is not batches:
+            self.schedule = BatchSchedule.of(batches)
+        return self.schedule
+
+    def split(self, batches: Sequence[Batches], workers: int) -> list[np.ndarray]:
+        """Splits the rows of a task into groups `[n]` of one width and similar step counts, that fit in the memory.
+
+        There are as many as workers at least. On a CPU the kernels of a convolution, and so its last bits, depend on
+        how many rows it has: there groups do not depend on the workers.
         """
+        schedule = self._schedule_of(batches)
         steps, widths, groups = schedule.steps, schedule.widths, []
         for width in np.unique(widths)[::-1].tolist():
             rows = np.flatnonzero(widths == width)

@@ -77,7 +77,6 @@ class StackedTrainer:
         self.plan = self._plan_layers()
         self.activations += 0 if self.plan is None else self.plan.scratch_floats
         self.row_groups = self._group_rows()
-        self.schedule: BatchSchedule | None = None  # of all rows of the last task
         self.buckets = Buckets(examples, recipe, layout, self.plan, memory_mb)
         if not self.is_eager:
             self.buckets.graph_cache = CudaGraphCache(self._graph_steps, self.row_groups.shape_mb, memory_mb)
@@ -100,20 +99,14 @@ class StackedTrainer:
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
         """Splits rows into groups `[n]` of one width and similar step counts, at least one a worker."""
-        return self.row_groups.split(self._schedule_of(task), workers)
-
-    def _schedule_of(self, task: Task) -> BatchSchedule:
-        """Returns the schedule of all rows of a task, made once."""
-        if self.schedule is None or self.schedule.batches is not task.batches:
-            self.schedule = BatchSchedule.of(task.batches)
-        return self.schedule
+        return self.row_groups.split(task.batches, workers)
 
     def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
         """Trains the rows `[R]` together; returns `[R, D + 2]` in their order."""
         return self.row_groups.run(partial(self._run, task), rows, self.buckets.clear)
 
     def _run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
-        row_count, width = len(rows), int(self._schedule_of(task).widths[rows].max(initial=1))
+        row_count, width = len(rows), self.row_groups.width(task.batches, rows)
         schedule = BatchSchedule.of([task.batches[row] for row in rows.tolist()], width)
         index, mask = schedule.examples([task.plan.shards[row] for row in rows.tolist()])
         flags = map(schedule.step_flags, (self.rule.pulled_steps, self.rule.first_phase))

@@ -285,6 +285,8 @@ def test_what_cannot_work_is_refused_in_one_line(tiny: Tiny, words: tuple[str, .
 class Centred(nn.Module):
     """Takes the examples' mean off in training: of the batch at hand, or a running one in a buffer."""
 
+    mean: torch.Tensor
+
     def __init__(self, running: bool) -> None:
         super().__init__()
         self.running = running
@@ -298,6 +300,8 @@ class Centred(nn.Module):
 
 class Counted(nn.Module):
     """Counts its batches in a buffer, whatever is in them, and forgets some units."""
+
+    batches: torch.Tensor
 
     def __init__(self) -> None:
         super().__init__()
