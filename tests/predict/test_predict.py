@@ -130,8 +130,8 @@ def test_the_test_examples_of_a_users_file_are_answered(tmp_path, monkeypatch, s
     done = run(*words, *([f"dataset.layout={layout}"] if layout else []), folder="run", pictures=False, quiet=True)
     export(done.folder, tmp_path / "home")
     assert main(["predict", "home", "examples.npy", "--to", "answers.csv"]) == 0
-    answered = pd.read_csv("answers.csv")["predicted"]
-    assert float((answered == y[40:]).mean()) == pytest.approx(done.metrics["test_accuracy"].iloc[-1])
+    answered = np.array(pd.read_csv("answers.csv")["predicted"])
+    assert (answered == y[40:]).mean() == pytest.approx(done.metrics["test_accuracy"].iloc[-1])
 
 
 def test_a_network_with_entries_for_training_alone_answers(tmp_path, monkeypatch):
