@@ -105,8 +105,8 @@ def _dispatch(words: list[str]) -> int:
         raise ConfigError(f"unknown command {first}; {hint} (fedexp --help)")
     if "--help" in arguments or "-h" in arguments:
         return _say(parser_of(first).format_help())
-    refuse_environment()
     with error_document("--json" in arguments):
+        refuse_environment()
         return import_module(f"fedexp.commands.{first}").act(arguments)
 
 

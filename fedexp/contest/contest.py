@@ -100,8 +100,8 @@ def _refuse_more(plan: ContestPlan, folder: Path) -> None:
         for key, count, planned in (("trials", len(numbers), plan.trials), ("seeds", len(seeds), plan.seeds)):
             if count > planned:
                 raise ConfigError(
-                    f"{display_path(folder)} has {count} {key} of {method.name}, but {NAME} says {planned}: the page "
-                    f"would say that the best values were chosen from fewer; write {key}: {count} again"
+                    f"{display_path(folder)} has {count} {key} of {method.name}, but {NAME} says {planned}, and so "
+                    f"would the page, which takes all of them; write {key}: {count} again"
                 )
 
 

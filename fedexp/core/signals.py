@@ -107,10 +107,13 @@ def end_at_once() -> Iterator[None]:
 
 def find_interrupt(error: BaseException) -> KeyboardInterrupt | None:
     """The Ctrl-C, or such a signal, in place of which a library raised an error; None if there was none."""
-    behind = error.__cause__ or error.__context__
-    while behind is not None and not isinstance(behind, KeyboardInterrupt):
+    behind, visited = error.__cause__ or error.__context__, {id(error)}
+    while behind is not None and id(behind) not in visited:  # an error may be its own cause
+        if isinstance(behind, KeyboardInterrupt):
+            return behind
+        visited.add(id(behind))
         behind = behind.__cause__ or behind.__context__
-    return behind
+    return None
 
 
 def ignore_termination() -> None:

@@ -1,6 +1,7 @@
 """The trained model of a run folder as a network of PyTorch: everybody's, or the one that a client uses."""
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.features.contract import Features
 from fedexp.parts.model.contract import Model
 from fedexp.run import digests
-from fedexp.run.state.inputs import refuse_changed_inputs
+from fedexp.run.state import checkpoint
+from fedexp.run.state.inputs import DATA, refuse_changed_inputs
 from fedexp.run.tables import first_columns
 from fedexp.simulation.build_world import build_experiment, load
 from fedexp.simulation.measures.own_models import personal_models
@@ -93,6 +95,7 @@ def load_trained(
         raise ConfigError(f"{where} {objection}; fedexp verify {shell_path(folder)} tells more")
     exp, world = rerun.exp, rerun.world
     refuse_changed_inputs(folder, saved_state.inputs, world, "give its model")
+    _refuse_other_data(folder, exp, world.data_sha256, saved_state.inputs)
     owner = None if client is None else _client_number(client, world)
     weights = Weights(_model_row(rerun, state, owner), state.models[0].layout)
     data, facts = load(exp)
@@ -129,16 +132,24 @@ def load_encoder(folder: Path, trust: Trust = NO_TRUST) -> Encoder:
     Raises:
         ConfigError: there is no such run, or its data are not there, or no longer those that it was trained on.
     """
-    exp = build_experiment(with_own_files(read_config(folder, trust), folder))
+    config = read_config(folder, trust)
+    exp = build_experiment(with_own_files(config, folder))
     data, facts = load(exp)
-    digest = data.sha256()
-    if (summary_json.read(folder) or {}).get("data_sha256", digest) != digest:
+    states = (checkpoint.read(path, config, CPU) for path in reversed(checkpoint.list_states(folder)))
+    newest = next((state for state in states if state is not None), None)
+    _refuse_other_data(folder, exp, data.sha256(), {} if newest is None else newest.inputs)
+    return make_encoder(data, facts, raw=exp.features.layers(facts) is not None)
+
+
+def _refuse_other_data(folder: Path, exp: Experiment, digest: str, inputs: Mapping[str, str]) -> None:
+    """Raises ConfigError where data of this digest are not those of the run, by a state's digests or by the summary."""
+    recorded = inputs.get(DATA) or (summary_json.read(folder) or {}).get("data_sha256", digest)
+    if recorded != digest:
         raise ConfigError(
-            f"{display_path(folder)} cannot give its encoder, since the data of "
+            f"{display_path(folder)} cannot give its model, since the data of "
             f"{describe_choice('dataset', exp.dataset)} changed after the run began; put back what was there, or begin "
             "a new run"
         )
-    return make_encoder(data, facts, raw=exp.features.layers(facts) is not None)
 
 
 def join_layers(features: Features, model: Model, facts: Facts) -> nn.Module:

@@ -174,11 +174,15 @@ def _read(path: Path, encoder: Encoder, *, channels_last: bool) -> "tuple[pd.Dat
 
 
 def _as_stored(array: np.ndarray, encoder: Encoder, *, channels_last: bool) -> np.ndarray:
-    """Examples `[S, ...]` of a user's file in the form in which the run had them, as far as that is certain."""
-    if channels_last and array.ndim > 2:
+    """Examples `[S, ...]` of a user's file in the form in which the run had them, as far as that is certain.
+
+    Where they fit both as they are and with their last axis in front, they are as the file that was trained on.
+    """
+    if channels_last and array.ndim > 2 and (array.shape[-1], *array.shape[1:-1]) == encoder.shape:
         array = np.moveaxis(array, -1, 1)
-    if array[0].size == prod(encoder.shape) and (array.ndim == 2 or encoder.shape == (1, *array.shape[1:])):
-        array = array.reshape(len(array), *encoder.shape)  # rows of pixels, or grey images without their channel
+    is_flat = array.ndim == 2 and array.shape[1] == prod(encoder.shape)
+    if encoder.shape[0] == 1 and (is_flat or encoder.shape[1:] == array.shape[1:]):
+        array = array.reshape(len(array), *encoder.shape)  # one channel, which is not in the file
     is_float = encoder.dtype == "float32" and array.dtype != np.uint8
     return np.ascontiguousarray(array.astype(np.float32) if is_float else array)
 

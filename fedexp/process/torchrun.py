@@ -24,9 +24,10 @@ def rank() -> int:
 
 def refuse_environment() -> None:
     """Raises ConfigError where the environment does not say which of how many processes this is."""
-    size, number = (os.environ.get(name, usual) for name, usual in (("WORLD_SIZE", "1"), ("RANK", "0")))
-    is_sound = size.isdecimal() and number.isdecimal() and int(number) < int(size)
-    if "RANK" in os.environ and not is_sound:
+    size, number = os.environ.get("WORLD_SIZE"), os.environ.get("RANK")
+    if size is None or number is None:
+        return
+    if not (size.isdecimal() and number.isdecimal() and int(number) < int(size)):
         raise ConfigError(
             f"RANK and WORLD_SIZE must say which of how many processes this is, got RANK={number} WORLD_SIZE={size}; "
             "start them with torchrun, or unset RANK"

@@ -113,7 +113,9 @@ def update_model(
         exp, "aggregator", exp.aggregator.combine, weights, mixed, model_memories["aggregator"], ctx
     )
     if proposal is weights:
-        return weights, {**model_memories, **memories}
+        step = exp.server_optimizer.step, weights, proposal, model_memories["server_optimizer"]
+        columns = check_call(exp, "server_optimizer", *step)[1].get("columns", {})
+        return weights, {**model_memories, **memories, "server_optimizer": {**step[-1], "columns": columns}}
     updated, memories["server_optimizer"] = checks.call(
         exp, "server_optimizer", exp.server_optimizer.step, weights, proposal, model_memories["server_optimizer"]
     )

@@ -58,7 +58,7 @@ def test_a_plan_that_says_less_than_there_is_has_no_page(
     assert f"{key}: {there}\n" in plan
     (folder / "contest.yaml").write_text(plan.replace(f"{key}: {there}\n", f"{key}: 1\n"))
     assert cli.main(["resume", str(folder)]) == 2
-    assert f"has {there} {key} of algorithm=fedavg, but contest.yaml says 1: the page would say" in complaint(capsys)
+    assert f"has {there} {key} of algorithm=fedavg, but contest.yaml says 1, and so would the page" in complaint(capsys)
     assert (folder / "contest.md").read_bytes() == page
     (folder / "contest.yaml").write_text(plan)
     assert cli.main(["resume", str(folder)]) == 0

@@ -153,6 +153,9 @@ def test_an_interrupt_behind_an_error_is_found(cause: bool):
 
 def test_an_error_alone_has_none_behind():
     assert find_interrupt(ConfigError("no")) is None
+    error = ValueError("its own cause")
+    error.__cause__ = error
+    assert find_interrupt(error) is None
 
 
 def test_the_command_says_interrupted_whatever_a_library_makes_of_it(

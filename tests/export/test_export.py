@@ -17,6 +17,7 @@ from fedexp.cli import main
 from fedexp.core.errors import ConfigError
 from fedexp.export import export as exporting
 from fedexp.export.export import export
+from fedexp.export.trained_model import load_encoder
 
 WITHOUT_FEDEXP = "import sys; sys.modules['fedexp'] = None; exec(open('usage.py').read())"
 QUIET = {"rounds": 2, "pictures": False, "quiet": True}
@@ -219,6 +220,22 @@ def test_other_data_than_the_run_was_trained_on_are_refused(patients, tmp_path):
     assert not (tmp_path / "home").exists()
 
 
+def test_other_data_are_refused_where_only_the_summary_or_only_the_state_has_a_digest(patients, tmp_path):
+    table = tmp_path / "patients.csv"
+    patients[1].to_csv(table, index=False)
+    done = train(tmp_path, "ill", "dataset.ignore=[cost]")
+    table.write_text(table.read_text().replace(",no,", ",zz-no,"))
+    summary = (done.folder / "summary.json").read_bytes()
+    (done.folder / "summary.json").unlink()
+    with pytest.raises(ConfigError, match="the data of dataset=table changed after the run began"):
+        load_encoder(done.folder)
+    (done.folder / "summary.json").write_bytes(summary)
+    state = torch.load(done.folder / "state.pt", weights_only=True)
+    torch.save({**state, "inputs": {}}, done.folder / "state.pt")  # as earlier versions wrote it
+    with pytest.raises(ConfigError, match="the data of dataset=table changed after the run began"):
+        export(done.folder, tmp_path / "home")
+
+
 def test_the_card_shows_the_texts_of_others_as_they_are(tmp_path):
     frame = pd.DataFrame({"age": [*range(40)], "ill": ["no", "yes|<b>x</b>"] * 20, "at": ["<script>", "b"] * 20})
     frame.to_csv(tmp_path / "patients.csv", index=False)
@@ -231,8 +248,6 @@ def test_the_card_shows_the_texts_of_others_as_they_are(tmp_path):
     done = train(tmp_path, "ill", *words)
     summary = json.loads((done.folder / "summary.json").read_text())
     (done.folder / "summary.json").write_text(json.dumps({**summary, "data_sha256": "<b>\n\n## Privacy"}))
-    with pytest.raises(ConfigError, match="the data of dataset=table changed"):
-        done.encoder.as_json()
     export(done.folder, tmp_path / "home", client="<script>")
     text = (tmp_path / "home" / "card.md").read_text().split("```python")[0]
     assert "The model that client \\<script> uses" in text

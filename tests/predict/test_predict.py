@@ -134,6 +134,27 @@ def test_the_test_examples_of_a_users_file_are_answered(tmp_path, monkeypatch, s
     assert (answered == y[40:]).mean() == pytest.approx(done.metrics["test_accuracy"].iloc[-1])
 
 
+def test_colour_images_are_taken_with_their_channel_at_either_end_and_rows_of_them_are_not(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 256, (60, 8, 6, 3), np.uint8), np.arange(60) % 3
+    np.savez("mine.npz", x_train=x[:40], y_train=y[:40], x_test=x[40:], y_test=y[40:])
+    words = ("dataset=npz", "dataset.path=mine.npz", "dataset.layout=channels_last", "model=mlp", "scenario.clients=2")
+    done = run(*words, folder="run", **QUIET)
+    export(done.folder, tmp_path / "home")
+    forms = {"last": x[40:], "first": np.moveaxis(x[40:], -1, 1), "flat": x[40:].reshape(20, -1)}
+    for name, array in forms.items():
+        np.save(f"{name}.npy", array)
+    for name in ("last", "first"):
+        assert main(["predict", "home", f"{name}.npy", "--to", f"{name}.csv"]) == 0
+    assert Path("last.csv").read_bytes() == Path("first.csv").read_bytes()
+    capsys.readouterr()
+    assert main(["predict", "home", "flat.npy", "--to", "flat.csv"]) == 2
+    assert "examples must be uint8 [S, 3, 8, 6], the channel in front, got uint8 [20, 144]" in complaint(capsys)
+
+
 def test_a_network_with_entries_for_training_alone_answers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = run("dataset=synthetic", "model=torch", "model.factory=own_networks:Counting", folder="run", **QUIET)

@@ -1,5 +1,6 @@
 """What torchrun's environment says of this process, and a process whose peers never come."""
 
+import json
 import os
 import re
 import signal
@@ -56,6 +57,14 @@ def test_variables_that_do_not_fit(monkeypatch: pytest.MonkeyPatch, change: dict
     check = torchrun.meeting_point if any(name in change for name in torchrun.ADDRESS) else torchrun.refuse_environment
     with pytest.raises(ConfigError, match=re.escape(complaint)):
         check()
+
+
+def test_programs_get_it_as_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    set_variables(monkeypatch, {**THERE, "RANK": "abc"})
+    assert main(["list", "--json"]) == 2
+    assert "got RANK=abc" in json.loads(capsys.readouterr().out)["error"]
+    set_variables(monkeypatch, {"RANK": "1", "WORLD_SIZE": None})
+    assert main(["list", "--json"]) == 0
 
 
 def test_the_command_says_so_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -1,11 +1,36 @@
 """How a trial is scored."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from composing import tiny as composed_tiny
 
 from fedexp.core.errors import RunError
+from fedexp.run.run import complete
 from fedexp.search import trial
+
+
+class KilledError(BaseException):
+    """Ends a process at once."""
+
+
+def test_a_round_that_was_saved_is_watched_whatever_is_damaged_behind_it(tmp_path: Path):
+    words = ("rounds=3", "checkpoint_s=0", "evaluation.validation=true", "pictures=false")
+    config, watched = composed_tiny(*words), []
+
+    def stop(row: dict[str, Any]) -> None:
+        watched.append((row["round"], row["validation_accuracy"]))
+        if len(watched) == 2:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        complete(config, tmp_path, stop)
+    with (tmp_path / "metrics.csv").open("ab") as file:
+        file.write(b"3,\x00\x00garbage\n")
+    trial.score(config, tmp_path, lambda row: watched.append((row["round"], row["validation_accuracy"])))
+    assert [number for number, _ in watched] == [1, 2, 2, 3]
+    assert watched[1] == watched[2]
 
 
 def test_a_run_that_explodes_at_its_end_does_not_score_by_an_earlier_round(

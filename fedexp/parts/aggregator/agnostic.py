@@ -50,5 +50,7 @@ class Agnostic(Aggregator):
         mixture[uploads.owner] += self.lr * losses
         holders = np.flatnonzero(ctx.sizes)
         mixture[holders] = project_to_simplex(mixture[holders])
-        row = mix_rows(share[None], uploads.delta)[0]
-        return Weights(weights.flat + row, weights.layout), memory | {"mixture": torch.from_numpy(mixture)}
+        memory = memory | {"mixture": torch.from_numpy(mixture)}
+        if not share.any():
+            return weights, memory
+        return Weights(weights.flat + mix_rows(share[None], uploads.delta)[0], weights.layout), memory

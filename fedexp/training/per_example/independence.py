@@ -23,21 +23,22 @@ TOLERANCE = 1e-4  # of the largest answer
 def refuse_dependence(model: Model, build: Callable[[], nn.Module], examples: Examples) -> None:
     """Tries the networks that `build` makes on two batches that have only their first and last example in common.
 
+    Their entries are moved from the first values, which may hide what training brings out, such as a gate of 0.
+
     Raises:
         ConfigError: in training, what it makes of these two, or a buffer, depends on the examples between them.
     """
-    positions = examples.to_device(np.linspace(0, len(examples) - 1, 4).astype(int))
-    changed_positions = positions.where(positions == positions[-1], positions[0])
+    x = examples.inputs(examples.to_device(np.linspace(0, len(examples) - 1, 4).astype(int))).clone()
+    changed = x.clone()
+    changed[1:-1] = x.max() + x.min() - x[1:-1] if x.dtype == torch.int64 else 1 - 2 * x[1:-1]  # tokens stay such
     with refuse_network_errors(model):
-        (answers, buffers), (other_answers, other_buffers) = (
-            _train_once(build(), examples.inputs(batch).clone()) for batch in (positions, changed_positions)
-        )
+        (answers, buffers), (other_answers, other_buffers) = (_train_once(build(), batch) for batch in (x, changed))
     subject = f"privacy clips the gradient of each example, but in training {describe_choice('model', model)}"
     for name, values in buffers.items():
         if not torch.allclose(values, other_buffers[name], rtol=0, atol=0, equal_nan=True):
             raise ConfigError(
-                f"{subject} moves its buffer {name} by the examples of a batch, and clients send it as it is; leave "
-                "the buffer out (for a normalisation: track_running_stats=False), or use privacy=none"
+                f"{subject} moves its buffer {name} by the examples of a batch, and clients send it as it is, "
+                "persistent or not; leave it out (for a normalisation: track_running_stats=False), or use privacy=none"
             )
     largest = float(answers.nan_to_num().abs().max())
     if not torch.allclose(answers, other_answers, rtol=0, atol=TOLERANCE * largest, equal_nan=True):
@@ -50,5 +51,7 @@ def refuse_dependence(model: Model, build: Callable[[], nn.Module], examples: Ex
 def _train_once(network: nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     """What a new network answers of the first and the last example of `x [B, *shape]`, and its buffers then."""
     with seed_torch(0, x.device), torch.no_grad():
+        for entry in network.parameters():
+            entry.add_(torch.randn_like(entry), alpha=0.1)
         answers = network.train()(x)
     return answers[[0, -1]], dict(network.named_buffers())

@@ -43,7 +43,7 @@ class BatchSchedule:
 
         It is that of the largest batch of all, or a half, a quarter and so on of it where these are large. Rows train
         beside others of their width alone: how far a row is padded may move its last bits, and must not depend on how
-        many workers or how much memory there is.
+        many workers there are.
         """
         largest = self.counts.max(axis=1, initial=min(NARROW, self.counts.max(initial=1)))
         halvings = np.floor(np.log2(largest.max(initial=1) / largest))

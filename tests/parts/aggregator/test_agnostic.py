@@ -55,6 +55,16 @@ def test_some_of_the_clients_by_hand(tiny: Tiny):
     torch.testing.assert_close(model - world.first.flat, torch.full_like(model, 1.6 / 2.3), atol=1e-6, rtol=0)
 
 
+def test_clients_that_weigh_nothing_leave_the_model_though_the_servers_optimizer_remembers(tiny: Tiny):
+    world = world_of(tiny("algorithm=agnostic", "server_optimizer=momentum", "scenario.clients=3", *TWO[2:]))
+    rows = torch.stack([torch.ones(world.layout.size), torch.zeros(world.layout.size)])
+    uploads = replace(uploads_like(rows), exact=np.array([[1.0, 0.0], [3.0, 0.0]]))
+    model, memory = folded(world, uploads)
+    assert not torch.equal(model, world.first.flat)
+    memory["aggregator"]["0"]["mixture"] = torch.tensor([0.0, 0.0, 1.0], dtype=torch.float64)
+    assert torch.equal(folded(world, uploads, memory)[0], world.first.flat)  # from which it starts in either round
+
+
 @pytest.mark.law("aggregator=agnostic", "lr = 0 is the mean, to the byte, and the mixture stays uniform")
 def test_without_a_rate_it_is_the_mean(tiny: Tiny):
     ours, plain = world_of(tiny(*TWO, "aggregator.lr=0")), world_of(tiny("aggregator.weighting=uniform", *TWO[1:]))

@@ -163,8 +163,14 @@ def broken(there: dict[str, Any], name: str) -> Any:
         ("shape", r"must fit the network: it has \[24, 1, 3, 3\] for conv1\.0\.weight, which has \[24, 3, 3, 3\] in"),
         ("list", r"must hold a dict of tensors by name; save network\.state_dict\(\)"),
         ("numbers", r"must hold a dict of tensors by name; save network\.state_dict\(\)"),
-        ("sparse", r"must hold dense tensors with their values, but conv1\.0\.weight is a sparse, quantized or nested"),
-        ("meta", r"must hold dense tensors with their values, but conv1\.0\.weight is a sparse, quantized or nested"),
+        (
+            "sparse",
+            r"must hold dense tensors with their values, but conv1\.0\.weight is a sparse, quantized",
+        ),
+        (
+            "meta",
+            r"must hold dense tensors with their values, but conv1\.0\.weight is a sparse, quantized",
+        ),
         ("whole", r"must hold torch\.float32 for conv1\.0\.weight, got torch\.int8; save the state_dict of network\."),
         ("complex", r"must hold torch\.float32 for conv1\.0\.weight, got torch\.complex64; save the state_dict of"),
         ("infinite", r"must hold finite numbers, but 24 of 24 of conv1\.1\.running_var are not; give weights"),

@@ -312,7 +312,19 @@ class Counted(nn.Module):
         return nn.functional.dropout(x, 0.5, self.training)
 
 
+class Gated(nn.Module):
+    """Mixes the examples of a batch once training has opened its gate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = nn.Parameter(torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + (self.gate * x.mean(dim=0) if self.training else 0.0)
+
+
 FIRST_LAYERS = {
+    "gate of 0": (Gated, "says of an example what depends on the others of its batch"),
     "running mean": (lambda: Centred(running=True), "moves its buffer 0.mean by the examples of a batch, and clients"),
     "mean of a batch": (lambda: Centred(running=False), "says of an example what depends on the others of its batch"),
     "instance norm": (

@@ -8,7 +8,7 @@ from composing import options
 from server_steps import path
 from worlds import Tiny, world_of
 
-from fedexp.core.values import Weights
+from fedexp.core.values import Memory, Weights
 from fedexp.parts.server_optimizer.contract import ServerOptimizer
 from fedexp.simulation.round import run_round
 
@@ -51,6 +51,26 @@ def test_a_round_that_brings_nothing_leaves_the_model(tiny: Tiny, option: str, c
     moments, earlier = (state.memory["server_optimizer"]["0"] for state in (after, before))
     assert moments.keys() == earlier.keys()
     assert all(torch.equal(torch.as_tensor(moments[name]), torch.as_tensor(earlier[name])) for name in earlier)
+
+
+class Counting(ServerOptimizer):
+    """Reports how often it has stepped."""
+
+    def step(self, weights: Weights, proposal: Weights, memory: Memory) -> tuple[Weights, Memory]:
+        steps = memory.get("steps", 0) + 1
+        return proposal, {"steps": steps, "columns": {"steps": steps}}
+
+
+def test_what_it_reports_is_there_in_a_round_that_brings_nothing(tiny: Tiny):
+    role, words, change = QUIET["too few"]
+    world = world_of(tiny(*words))
+    counting = replace(world.exp, server_optimizer=Counting())
+    quiet = replace(counting, **{role: replace(counting.part(role), **change)})
+    state, row, _ = run_round(quiet, world, world.initial_state())
+    assert row["server_optimizer.steps"] == 1
+    state, row, _ = run_round(counting, world, state)
+    assert row["server_optimizer.steps"] == 1
+    assert not torch.equal(state.models[0].flat, world.first.flat)
 
 
 @pytest.mark.law("server_optimizer=replace", "the model becomes the proposal")
