@@ -192,7 +192,11 @@ def test_moving_statistics_train_in_the_loop_and_are_refused_in_the_stack(
 def test_an_engine_is_not_advised_that_cannot_train_the_model_either(made: Callable[..., World]):
     """Gradients of single examples are taken inside vmap, in every engine: no number leaves it."""
     private = ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
-    layers = (lambda: nn.LayerNorm(12), lambda: Function(lambda _, x: x * float(x.detach().mean())))
+
+    def by_largest(_: Any, x: torch.Tensor) -> torch.Tensor:
+        return torch.stack([example * float(example.detach().max()) for example in x])
+
+    layers = (lambda: nn.LayerNorm(12), lambda: Function(by_largest))
     with pytest.raises(ConfigError, match=r"^engine=stacked cannot train this model: .*; nor can engine=loop: Runtime"):
         made(*layers, words=("engine=stacked", *private))
 

@@ -204,14 +204,15 @@ class Recurrent(nn.Module):
 
 
 class Branching(nn.Module):
-    """Looks at a number, which it cannot where several examples go through at once."""
+    """Looks at a number of each example, which it cannot where several go through at once."""
 
     def __init__(self) -> None:
         super().__init__()
         self.scale = nn.Parameter(torch.ones(12))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x * self.scale if float(x.detach().sum()) > 0 else x + self.scale
+        rows = [row * self.scale if float(row.detach().sum()) > 0 else row + self.scale for row in x]
+        return torch.stack(rows)
 
 
 @pytest.mark.filterwarnings("ignore")  # PyTorch's, about what it cannot do for several examples at once
