@@ -1,7 +1,8 @@
 """How a trial is scored."""
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from composing import tiny as composed_tiny
@@ -9,6 +10,7 @@ from composing import tiny as composed_tiny
 from fedexp.core.errors import RunError
 from fedexp.run.run import complete
 from fedexp.search import trial
+from fedexp.search.study import MethodTrials
 
 
 class KilledError(BaseException):
@@ -31,6 +33,24 @@ def test_a_round_that_was_saved_is_watched_whatever_is_damaged_behind_it(tmp_pat
     trial.score(config, tmp_path, lambda row: watched.append((row["round"], row["validation_accuracy"])))
     assert [number for number, _ in watched] == [1, 2, 2, 3]
     assert watched[1] == watched[2]
+
+
+def test_rounds_before_the_last_that_was_reported_decide_nothing_again():
+    """The process was killed between the look at round 3 and its saving; the decision is that of round 3."""
+    reports: list[int] = []
+    begun = SimpleNamespace(
+        number=0,
+        report=lambda _, number: reports.append(number),
+        should_prune=lambda: True,
+        intermediate_values={1: 0.5, 3: 0.4},
+    )
+    watch = trial._watch(cast(MethodTrials, SimpleNamespace(trials=lambda: [begun])), begun)
+    for number in (1, 2):
+        watch({"round": number, "validation_accuracy": 0.5})
+    for number in (3, 4):
+        with pytest.raises(trial.PrunedError):
+            watch({"round": number, "validation_accuracy": 0.4})
+    assert reports == [4]
 
 
 def test_a_run_that_explodes_at_its_end_does_not_score_by_an_earlier_round(
