@@ -93,7 +93,7 @@ def delay_interrupts() -> Iterator[None]:
 
 @contextmanager
 def end_at_once() -> Iterator[None]:
-    """Lets Ctrl-C and such a signal end the process without Python's help, which waits in code that is not Python's."""
+    """Lets Ctrl-C and such a signal end the process at once, also while it waits in code that is not Python's."""
     numbers = (signal.SIGINT, *END_SIGNALS) if threading.current_thread() is threading.main_thread() else ()
     before = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
     try:
@@ -106,13 +106,17 @@ def end_at_once() -> Iterator[None]:
 
 
 def find_interrupt(error: BaseException) -> KeyboardInterrupt | None:
-    """The Ctrl-C, or such a signal, in place of which a library raised an error; None if there was none."""
-    behind, visited = error.__cause__ or error.__context__, {id(error)}
-    while behind is not None and id(behind) not in visited:  # an error may be its own cause
-        if isinstance(behind, KeyboardInterrupt):
+    """The Ctrl-C, or such a signal, in place of which a library raised an error; None if there was none.
+
+    A KeyboardInterrupt that an error names as its cause is none: the user's own code raised it (`refuse_errors`).
+    """
+    current, visited = error, set[int]()
+    while current is not None and id(current) not in visited:  # an error may be its own cause
+        visited.add(id(current))
+        behind = current.__cause__ or current.__context__
+        if isinstance(behind, KeyboardInterrupt if current.__cause__ is None else TerminationSignal):
             return behind
-        visited.add(id(behind))
-        behind = behind.__cause__ or behind.__context__
+        current = behind
     return None
 
 

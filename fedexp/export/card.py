@@ -37,7 +37,9 @@ def card(trained: TrainedModel, files: Mapping[str, str], obstacle: str) -> str:
     """
     record = trained.record
     words = saved_config.read_shared(record.folder, with_seed=not trained.draws_noise).overrides
-    owner_text = "Everybody's model" if trained.client is None else f"The model that client {_client(trained)} uses"
+    owner_text = (
+        "Everybody's model" if trained.client is None else f"The model that client {_escape(trained.client)} uses"
+    )
     companion = f"{_NEEDS_MODULE} ({obstacle})" if obstacle else " alone"
     sections = [
         f"# A model of {_title(record)}",
@@ -66,13 +68,13 @@ def _data_text(trained: TrainedModel) -> str:
     if not trained.draws_noise:  # else it would tell of every example
         lines.append(f"* SHA-256 of the data as it was loaded: `{trained.world.data_sha256}`.")
     if encoder.text is not None:
-        column = f" of the column {escape_markdown(encoder.text.column)}" if encoder.text.column else ""
+        column = f" of the column {_escape(encoder.text.column)}" if encoder.text.column else ""
         limit = "" if encoder.targets == "tokens" else f"; the first {encoder.shape[0]} count"
         lines.append(f"* Texts{column} are cut into {encoder.text.unit}{limit}.")
     if encoder.columns:
         lines.append(f"* Columns are encoded by {_STATISTICS[config['dataset'].get('statistics', 'pooled')]}.")
     if trained.client_number is not None:
-        lines.append(f"* Client {_client(trained)} has {example_counts(trained.world, trained.client_number)}.")
+        lines.append(f"* Client {_escape(trained.client)} has {example_counts(trained.world, trained.client_number)}.")
     if trained.exp.features.layers(encoder.facts) is not None:
         lines.append("* The first layers, `features`, were learnt on the server's public examples.")
     return "\n".join(lines)
@@ -83,7 +85,7 @@ def _title(record: RunRecord) -> str:
     run = runs.read(record.folder)
     chosen = options(run)
     title = f"{chosen.get('dataset', 'its data')}: {chosen.get('model', 'network')}, {single_label(run)}"
-    return escape_markdown(_one_line(title))
+    return _escape(title)
 
 
 def _score_table(trained: TrainedModel) -> str:
@@ -104,7 +106,7 @@ def _score_table(trained: TrainedModel) -> str:
     }
     rows = _client_rows(trained)
     rows += [
-        f"| {escape_markdown(column_text(name, trained.exp.metrics[0]))} | {float(text):.4g} | {data_names[kind]} |"
+        f"| {_escape(column_text(name, trained.exp.metrics[0]))} | {float(text):.4g} | {data_names[kind]} |"
         for kind in data_names
         for name, text in line.items()
         if name.startswith(f"{kind}_") and text
@@ -115,7 +117,7 @@ def _score_table(trained: TrainedModel) -> str:
     table += _scaled_targets_note(trained)
     note = (trained.record.summary or {}).get("constant_answer")
     is_last = trained.round == trained.record.finished_rounds and trained.client is None
-    return f"{table}\n\nOn the test examples {escape_markdown(_one_line(note))}." if note and is_last else table
+    return f"{table}\n\nOn the test examples {_escape(note)}." if note and is_last else table
 
 
 def _scaled_targets_note(trained: TrainedModel) -> str:
@@ -123,7 +125,7 @@ def _scaled_targets_note(trained: TrainedModel) -> str:
     scaled = [column for column in trained.encoder.target_columns if column != Column(column.name)]
     if not scaled:
         return ""
-    deviations = ", ".join(f"{column.std:.4g} for {escape_markdown(_one_line(column.name))}" for column in scaled)
+    deviations = ", ".join(f"{column.std:.4g} for {_escape(column.name)}" for column in scaled)
     source = "public" if trained.config["dataset"].get("statistics") == "public" else "training"
     return (
         f"\n\nRMSE and MAE are in standard deviations of the {source} targets, and losses are of targets that were "
@@ -136,7 +138,7 @@ def _client_rows(trained: TrainedModel) -> list[str]:
     if trained.client_number is None:
         return []
     return [
-        f"| {escape_markdown(name)} | {value:.4g} | {data} |"
+        f"| {_escape(name)} | {value:.4g} | {data} |"
         for data, scores in client_scores(trained.world, trained.weights, trained.client_number)
         for name, value in scores.items()
         if not math.isnan(value)
@@ -147,7 +149,7 @@ def _privacy_text(trained: TrainedModel) -> str:
     privacy = (trained.record.summary or {}).get("privacy")
     if not privacy:
         return "No promise was made: the model may tell of the examples that it was trained on."
-    promise = escape_markdown(_one_line(str(privacy["promise"])))
+    promise = _escape(privacy["promise"])
     if trained.is_outside_the_promise:
         return (
             "The promise of the run does not cover this model: its client trained it, or a part of it, without "
@@ -165,9 +167,9 @@ def _predict_text(trained: TrainedModel) -> str:
     return f"    fedexp predict . {rows} --to answers.csv"
 
 
-def _client(trained: TrainedModel) -> str:
-    """The number or the name of the client whose model it is."""
-    return escape_markdown(_one_line(str(trained.client)))
+def _escape(text: object) -> str:
+    """A text of others in one line, which Markdown shows as it is."""
+    return escape_markdown(_one_line(str(text)))
 
 
 def _is_number(value: object) -> bool:

@@ -13,7 +13,6 @@ from torch import nn
 from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import MAX_LISTED, ConfigError, did_you_mean
-from fedexp.core.part import describe_choice
 from fedexp.core.values import State, Weights
 from fedexp.export.encoder import Encoder, make_encoder
 from fedexp.export.entries import set_entries
@@ -24,7 +23,7 @@ from fedexp.parts.features.contract import Features
 from fedexp.parts.model.contract import Model
 from fedexp.run import digests
 from fedexp.run.state import checkpoint
-from fedexp.run.state.inputs import DATA, refuse_changed_inputs
+from fedexp.run.state.inputs import DATA, digest_inputs, refuse_changed_inputs
 from fedexp.run.tables import first_columns
 from fedexp.simulation.build_world import build_experiment, load
 from fedexp.simulation.measures.own_models import personal_models
@@ -94,8 +93,7 @@ def load_trained(
         where = display_path(saved_state.path)
         raise ConfigError(f"{where} {objection}; fedexp verify {shell_path(folder)} tells more")
     exp, world = rerun.exp, rerun.world
-    refuse_changed_inputs(folder, saved_state.inputs, world, "give its model")
-    _refuse_other_data(folder, exp, world.data_sha256, saved_state.inputs)
+    _refuse_other_inputs(folder, saved_state.inputs, digest_inputs(world), exp)
     owner = None if client is None else _client_number(client, world)
     weights = Weights(_model_row(rerun, state, owner), state.models[0].layout)
     data, facts = load(exp)
@@ -137,19 +135,15 @@ def load_encoder(folder: Path, trust: Trust = NO_TRUST) -> Encoder:
     data, facts = load(exp)
     states = (checkpoint.read(path, config, CPU) for path in reversed(checkpoint.list_states(folder)))
     newest = next((state for state in states if state is not None), None)
-    _refuse_other_data(folder, exp, data.sha256(), {} if newest is None else newest.inputs)
+    _refuse_other_inputs(folder, {} if newest is None else newest.inputs, {DATA: data.sha256()}, exp)
     return make_encoder(data, facts, raw=exp.features.layers(facts) is not None)
 
 
-def _refuse_other_data(folder: Path, exp: Experiment, digest: str, inputs: Mapping[str, str]) -> None:
-    """Raises ConfigError where data of this digest are not those of the run, by a state's digests or by the summary."""
-    recorded = inputs.get(DATA) or (summary_json.read(folder) or {}).get("data_sha256", digest)
-    if recorded != digest:
-        raise ConfigError(
-            f"{display_path(folder)} cannot give its model, since the data of "
-            f"{describe_choice('dataset', exp.dataset)} changed after the run began; put back what was there, or begin "
-            "a new run"
-        )
+def _refuse_other_inputs(folder: Path, inputs: Mapping[str, str], now: Mapping[str, str], exp: Experiment) -> None:
+    """Raises ConfigError where inputs of now are not those of a state, or of the summary where the state has none."""
+    summary = summary_json.read(folder) or {}
+    saved = {DATA: summary["data_sha256"]} if "data_sha256" in summary else {}
+    refuse_changed_inputs(folder, {**saved, **inputs}, now, exp, "give its model")
 
 
 def join_layers(features: Features, model: Model, facts: Facts) -> nn.Module:

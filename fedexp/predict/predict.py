@@ -4,9 +4,10 @@ The network is built by fedexp from the folder's config; `model.py` is never run
 """
 
 import csv
+from collections.abc import Mapping
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -66,10 +67,11 @@ def predict(
             f"predict writes a table of answers, but the model in {display_path(export)} predicts the next token; ask "
             f'it in Python, as {display_path(export / "card.md")} shows below "Use it without fedexp"'
         )
-    dataset = read_config(export, trust, _USED).get("dataset")
+    config = read_config(export, trust, _USED)
+    dataset = config.get("dataset")
     channels_last = isinstance(dataset, dict) and dataset.get("layout") == "channels_last"
     frame, examples, notes = _read(rows, encoder, channels_last=channels_last)
-    network = load_network(export, encoder, trust)
+    network = load_network(export, config, encoder)
     answers = encoder.answer_columns(_finite_outputs(network, encoder, examples, export))
     if written := [name for name in answers if name in frame.columns]:
         raise ConfigError(f"the rows must not have a column {written[0]}, which is to be written; rename it")
@@ -78,13 +80,13 @@ def predict(
     return len(frame), notes
 
 
-def load_network(export: Path, encoder: Encoder, trust: Trust = NO_TRUST) -> nn.Module:
-    """The network of an exported folder with its weights.
+def load_network(export: Path, config: Mapping[str, Any], encoder: Encoder) -> nn.Module:
+    """The network of an exported folder and its config, with its weights.
 
     Raises:
-        ConfigError: the folder names modules that are not trusted, or its files do not fit together.
+        ConfigError: the files of the folder do not fit together.
     """
-    config, path = read_config(export, trust, _USED), export / WEIGHTS
+    path = export / WEIGHTS
     for name in _USED:
         if not isinstance(config.get(name), dict):
             raise ConfigError(f"{display_path(export / NAME)} must have a {name}, but has none; is it damaged?")

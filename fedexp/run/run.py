@@ -19,7 +19,7 @@ from fedexp.run import addresses, digests, folders
 from fedexp.run.environment import keep_workers
 from fedexp.run.logbook import Logbook
 from fedexp.run.state import checkpoint
-from fedexp.run.state.inputs import refuse_changed_inputs
+from fedexp.run.state.inputs import digest_inputs, refuse_changed_inputs
 from fedexp.run.tables import METRICS, first_columns
 from fedexp.simulation.build_world import build_experiment, build_world
 from fedexp.simulation.round import Row
@@ -131,7 +131,7 @@ def _conduct(config: dict[str, Any], exp: Experiment, folder: Path | None, watch
         saved_config.renew_digests(folder)
     world = build_world(exp, EngineChoice(**saved.engine) if saved else None, pool)
     if folder and saved:
-        refuse_changed_inputs(folder, saved.inputs, world)
+        refuse_changed_inputs(folder, saved.inputs, digest_inputs(world), world.exp)
     earlier = saved.surroundings if saved else []
     exp = keep_workers(world.exp, earlier)
     state = state or world.initial_state()

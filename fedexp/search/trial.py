@@ -1,6 +1,5 @@
 """One trial: the same hyperparameters with every seed, scored by the last main metric on validation data alone."""
 
-import csv
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -74,14 +73,10 @@ def score(config: dict[str, Any], folder: Path, watch: Callable[[Row], None] | N
 def _watch_saved_round(config: dict[str, Any], folder: Path, watch: Callable[[Row], None]) -> None:
     """Watches the last saved round: the process may have been killed after it was saved, and before it was watched."""
     saved = checkpoint.load(folder, config, torch.device("cpu"))
-    if saved is None or not (folder / "metrics.csv").is_file():
-        return
-    with (folder / "metrics.csv").open(newline="", encoding="utf-8", errors="replace") as file:
-        lines = csv.DictReader(file)  # what stands behind that round may be damaged, and is not read
-        line = next((line for line in lines if line.get("round") == str(saved.state.round)), None)
-    if line is not None:
-        numbers = {name: float(text) for name, text in line.items() if name.startswith("validation_") and text}
-        watch({**dict.fromkeys(line), **numbers, "round": saved.state.round})
+    for line in run_tables.read_lines(folder / "metrics.csv", ("round",)) if saved else ():
+        if saved and int(line["round"]) == saved.state.round:
+            scores = {name: float(text) for name, text in line.items() if name.startswith("validation_") and text}
+            watch({**dict.fromkeys(line), **scores, "round": saved.state.round})
 
 
 def _watch(study: MethodTrials, trial: Any) -> Callable[[Row], None]:

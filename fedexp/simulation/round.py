@@ -106,20 +106,19 @@ def update_model(
 ) -> tuple[Weights, dict[str, Memory]]:
     """Updates one model; also returns the memories of the parts that did so.
 
-    Where the aggregator returns the model that it was given, as nothing came or it skips the round, nobody steps.
+    Where the aggregator returns the very model that it was given, as nothing came or it skips the round, the server's
+    optimizer reports its columns, but the model and what the optimizer remembers stay.
     """
     mixed, memories = apply_filters(exp, "mixing", uploads, model_memories, ctx)
     proposal, memories["aggregator"] = checks.call(
         exp, "aggregator", exp.aggregator.combine, weights, mixed, model_memories["aggregator"], ctx
     )
+    optimizer, memory = exp.server_optimizer, model_memories["server_optimizer"]
     if proposal is weights:
-        step = exp.server_optimizer.step, weights, proposal, model_memories["server_optimizer"]
-        columns = check_call(exp, "server_optimizer", *step)[1].get("columns", {})
-        return weights, {**model_memories, **memories, "server_optimizer": {**step[-1], "columns": columns}}
-    updated, memories["server_optimizer"] = checks.call(
-        exp, "server_optimizer", exp.server_optimizer.step, weights, proposal, model_memories["server_optimizer"]
-    )
-    return updated, memories
+        _, reported = check_call(exp, "server_optimizer", optimizer.step, weights, proposal, memory)
+        return weights, memories | {"server_optimizer": memory | {"columns": reported.get("columns", {})}}
+    updated, memory = checks.call(exp, "server_optimizer", optimizer.step, weights, proposal, memory)
+    return updated, memories | {"server_optimizer": memory}
 
 
 def server_rate(exp: Experiment, number: int, pacing_memory: Memory) -> float | None:

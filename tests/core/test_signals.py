@@ -18,6 +18,7 @@ from fedexp.core.signals import (
     find_interrupt,
     raise_on_termination,
 )
+from fedexp.core.user_code import refuse_errors
 
 ENDS = [(signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 
@@ -156,6 +157,16 @@ def test_an_error_alone_has_none_behind():
     error = ValueError("its own cause")
     error.__cause__ = error
     assert find_interrupt(error) is None
+
+
+def test_a_keyboard_interrupt_of_the_users_own_code_is_no_interrupt():
+    def refused() -> None:
+        with refuse_errors("model.factory=mine:make"):
+            raise KeyboardInterrupt("mine")
+
+    with pytest.raises(ConfigError, match="make KeyboardInterrupt: mine") as raised:
+        refused()
+    assert find_interrupt(raised.value) is None
 
 
 def test_the_command_says_interrupted_whatever_a_library_makes_of_it(

@@ -2,9 +2,9 @@
 
 As in algorithms 7 and 8 of the selection thesis, the greedy algorithm minimises T_inc times the unevenness of the class
 counts of the chosen clients and the candidate together. While the chosen ones train, candidates that are not chosen and
-permit it (each with probability `upload_permission`) send examples, class by class, until the first chosen client has
-trained; a client without examples trains nothing, and ends nothing. The server trains on what was sent like one more
-participant with |D_UL| examples, in no time. If nobody is chosen, or nothing sent, there is no such row.
+permit it (each with probability `upload_permission`) send examples, class by class, until the first chosen client that
+has examples has trained. The server trains on what was sent like one more participant with |D_UL| examples, in no time.
+If nobody is chosen, or nothing sent, there is no such row.
 
 Decisions: `variance_over_mean` has no square root in text and code of the thesis. An example is as large as it is
 stored, plus 8 bytes for its label (`mb_up` counts both). Two readings of the thesis' code are options:

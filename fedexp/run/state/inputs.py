@@ -36,12 +36,14 @@ def changed_inputs(saved: Mapping[str, str], now: Mapping[str, str], exp: Experi
     return [words.get(key, f"the file of {key}") for key, value in saved.items() if now.get(key, value) != value]
 
 
-def refuse_changed_inputs(folder: Path, saved: Mapping[str, str], world: World, cannot: str = "go on") -> None:
-    """Raises ConfigError where the inputs are not those that the `saved` digests of a run are of.
+def refuse_changed_inputs(
+    folder: Path, saved: Mapping[str, str], now: Mapping[str, str], exp: Experiment, cannot: str = "go on"
+) -> None:
+    """Raises ConfigError where the digests of `now` are not those that were `saved`.
 
     `cannot` says what the folder is then of no use for.
     """
-    if changed := changed_inputs(saved, digest_inputs(world), world.exp):
+    if changed := changed_inputs(saved, now, exp):
         raise ConfigError(
             f"{display_path(folder)} cannot {cannot}, since {' and '.join(changed)} changed after the run began; put "
             "back what was there, or begin a new run"

@@ -51,7 +51,7 @@ def refuse_carried_state(
             )
     after = attributes(network)
     moved = moved_attributes(initial, before, after)
-    same = all(_is_close(early, late, SAME_TOLERANCE) for early, late in zip(first_answers, later_answers, strict=True))
+    same = all(is_close(early, late, SAME_TOLERANCE) for early, late in zip(first_answers, later_answers, strict=True))
     if not same or (moved and not moved[0][1]):
         names = [name for name, _ in (*moved, *moved_attributes(initial, initial, after))]
         name = names[0] if names else "something outside of its attributes"
@@ -95,7 +95,7 @@ def refuse_batch_dependence(
     """
     with torch.no_grad():
         answers, mixed_answers, single_answer = (forward(network.eval(), batch) for batch in (x, mixed_x, x[:1]))
-    if not _is_close(answers[[0, -1]], mixed_answers[[0, -1]], SAME_TOLERANCE) or not _is_close(
+    if not is_close(answers[[0, -1]], mixed_answers[[0, -1]], SAME_TOLERANCE) or not is_close(
         answers[:1], single_answer, SINGLE_TOLERANCE
     ):
         raise ConfigError(
@@ -104,7 +104,7 @@ def refuse_batch_dependence(
         )
 
 
-def _is_close(first: torch.Tensor, second: torch.Tensor, share: float) -> bool:
+def is_close(first: torch.Tensor, second: torch.Tensor, share: float) -> bool:
     """Whether two outputs (any shape) differ by at most a share of the largest number."""
     if (first.shape, first.dtype) != (second.shape, second.dtype):
         return False

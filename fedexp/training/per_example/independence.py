@@ -15,9 +15,8 @@ from fedexp.core.part import describe_choice
 from fedexp.core.torch_generator import seed_torch
 from fedexp.parts.model.contract import Model
 from fedexp.parts.network_errors import refuse_network_errors
+from fedexp.training.client.carried_state import SAME_TOLERANCE, is_close
 from fedexp.training.client.examples import Examples
-
-TOLERANCE = 1e-4  # of the largest answer
 
 
 def refuse_dependence(model: Model, build: Callable[[], nn.Module], examples: Examples) -> None:
@@ -40,8 +39,7 @@ def refuse_dependence(model: Model, build: Callable[[], nn.Module], examples: Ex
                 f"{subject} moves its buffer {name} by the examples of a batch, and clients send it as it is, "
                 "persistent or not; leave it out (for a normalisation: track_running_stats=False), or use privacy=none"
             )
-    largest = float(answers.nan_to_num().abs().max())
-    if not torch.allclose(answers, other_answers, rtol=0, atol=TOLERANCE * largest, equal_nan=True):
+    if not is_close(answers, other_answers, SAME_TOLERANCE):
         raise ConfigError(
             f"{subject} says of an example what depends on the others of its batch; neither average nor sum over the "
             "examples, or use privacy=none"

@@ -5,6 +5,7 @@ Legend: R rows, S steps of the longest row, B examples of the largest batch.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class BatchSchedule:
             counts[_leading_steps(steps, counts.shape[1])] = np.delete(between, np.cumsum(steps + 1)[:-1] - 1)
         return BatchSchedule(batches, steps, epoch, counts, int(counts.max(initial=1)) if width is None else width)
 
-    @property
+    @cached_property
     def widths(self) -> np.ndarray:
         """The number of examples to which the batches of each row are padded where all rows make a task, int `[R]`.
 
